@@ -1,0 +1,1 @@
+"""Private convex learning that asks for ε and nothing else."""

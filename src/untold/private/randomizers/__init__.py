@@ -1,0 +1,1 @@
+"""Randomisers of the local model, one file each."""
