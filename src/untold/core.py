@@ -68,7 +68,7 @@ class Guarantee(Protocol):
 class Loss(Protocol):
     """A convex loss, for many rows at once; a single row (1-d ``X``) is the batch of one.
 
-    ``value`` has shape (n,), ``subgradient`` (n, *w.shape). ``lipschitz`` and ``smoothness`` bound the
+    ``value`` has shape (n,), ``subgradient`` (n, *w.shape); of a single row, () and w.shape. ``lipschitz`` and ``smoothness`` bound the
     norm of a row's subgradient and of its change, given ‖x‖₂ ≤ row_norm; inf where there is no bound.
     """
 
@@ -79,12 +79,17 @@ class Loss(Protocol):
 
 
 class Domain(Protocol):
-    """A closed convex set; ``project`` returns the nearest point in L2."""
+    """A closed convex set; ``project`` returns the nearest point in L2.
+
+    ``radius`` is in the set's own norm; ``reach`` and ``diameter`` are the largest L2 norm and distance.
+    """
 
     def project(self, w: Floats) -> Floats: ...
     def contains(self, w: Floats, tolerance: float = 1e-9) -> bool: ...
     @property
     def radius(self) -> float: ...
+    def reach(self, dim: int) -> float: ...
+    def diameter(self, dim: int) -> float: ...
 
 
 class Randomizer(Protocol):

@@ -40,6 +40,7 @@ __all__ = [
     "between",
     "one_of",
     "positive",
+    "refuse",
     "whole",
 ]
 
@@ -132,7 +133,12 @@ class PublicAssumption(UserWarning):
 
 
 def refuse(what: str, given: object, *, of: str, allowed: str, hint: str = "") -> ParameterError:
-    """The one form of words for a bad setting; the caller raises it."""
+    """The one form of words for a bad setting; the caller raises it.
+
+    >>> print(refuse("tau", "x", of="LocalLaplace", allowed="one number per coordinate", hint="a list."))
+    `tau` of LocalLaplace must be one number per coordinate. Got 'x'.
+    hint: a list.
+    """
     message = f"`{what}` of {of} must be {allowed}. Got {given!r}."
     return ParameterError(message, hint=hint)
 
