@@ -5,7 +5,9 @@
 values are finite. `summing` alone may reorder a sum: the bound it is used with holds for every order.
 """
 
+import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -15,19 +17,35 @@ __all__ = ["inlined", "kernel", "summing"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@functools.cache
+def source_stamp() -> tuple[tuple[str, int, int], ...]:
+    """Name, time and size of every source file of untold.
+
+    Numba's disk cache looks only at the file a kernel stands in. A kernel holds code inlined from other
+    files too, and must not outlive a change of theirs.
+    """
+    root = Path(__file__).parent
+    stats = [(str(path.relative_to(root)), path.stat()) for path in sorted(root.rglob("*.py"))]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+def _compiled(function: F, fastmath: set[str]) -> F:
+    made = njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    made._cache._cache_file._source_stamp = source_stamp()
+    return cast("F", made)
+
+
 def kernel(function: F) -> F:
     """Compiled on first use, kept on disk, run without the interpreter's lock."""
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-    return cast("F", njit(**options)(function))
+    return _compiled(function, {"contract"})
+
+
+def summing(function: F) -> F:
+    """A kernel whose sums may be taken in any order."""
+    return _compiled(function, {"contract", "reassoc", "nsz"})
 
 
 def inlined(function: F) -> F:
     """A kernel that becomes part of its caller, with its own flags."""
     options = {"error_model": "numpy", "fastmath": {"contract"}, "forceinline": True}
     return cast("F", njit(**options)(function))
-
-
-def summing(function: F) -> F:
-    """A kernel whose sums may be taken in any order."""
-    flags = {"contract", "reassoc", "nsz"}
-    return cast("F", njit(cache=True, nogil=True, error_model="numpy", fastmath=flags)(function))
