@@ -1,5 +1,6 @@
 """Clipping is total, exact in integers, and agrees with an independent twin in rational arithmetic."""
 
+import inspect
 import math
 from fractions import Fraction
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from untold.convex import clipping
 from untold.convex.clipping import L2Clip, LInfClip, as_rows
 from untold.core import Relation
 from untold.errors import DataError, ParameterError
@@ -19,7 +21,7 @@ def hostile(rng, count, dim):
     """Rows of every kind of trouble, mixed within rows and pure."""
     magnitudes = 10.0 ** rng.uniform(-320, 308, (count, dim))
     rows = magnitudes * rng.choice([-1.0, 1.0], (count, dim))
-    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e308, -1e308, 1.7976931348623157e308, 1.0])
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e308, -1e308, 1.797e308, 1.0])
     rows = np.where(rng.random((count, dim)) < 0.2, rng.choice(special, (count, dim)), rows)
     ordinary = rng.standard_normal((count, dim)) * 10.0 ** rng.integers(-3, 4, (count, 1))
     return np.where(rng.random((count, 1)) < 0.5, rows, ordinary)
@@ -46,9 +48,23 @@ def test_every_entry_is_within_the_bound(bound):
     assert Fraction(clip.steps) * Fraction(clip.grid) <= Fraction(bound)
 
 
+@pytest.mark.parametrize(("q", "K"), [([3, -4, 0], 4), ([10**6] * 9, 5), ([0, 0], 1), ([5, 12], 13)])
+def test_the_guard_makes_the_bound_true_whatever_the_floats_did(q, K):
+    shrunk = np.array(q)
+    clipping._shrink.py_func(shrunk, K)
+    assert (shrunk**2).sum() <= K * K
+    assert ((shrunk == q).all()) == (sum(x * x for x in q) <= K * K)
+    assert (shrunk * np.array(q) >= 0).all()
+
+
+def test_the_kernel_ends_with_the_guard():
+    source = inspect.getsource(clipping._clip_l2.py_func)
+    assert source.rstrip().endswith("_shrink(q, K)")
+
+
 def slow_clip(row, clip):
     """The definition, in rational arithmetic (the square root to 200 bits)."""
-    row = [0.0 if x != x else x for x in row]
+    row = [0.0 if math.isnan(x) else x for x in row]
     infinite = [abs(x) == math.inf for x in row]
     if any(infinite):
         row = [math.copysign(1.0, x) if far else 0.0 for x, far in zip(row, infinite, strict=True)]

@@ -92,6 +92,14 @@ def _length(v: Floats) -> tuple[float, float, float]:
     return m, math.sqrt(s), infinite
 
 
+@inlined
+def _shrink(q: Ints, K: int) -> None:
+    """Makes Σq² ≤ K² true whatever the floats before it did; what the proof rests on, seldom needed."""
+    while _square(q) > K * K:
+        for j in range(q.size):
+            q[j] -= np.sign(q[j])
+
+
 @kernel
 def _clip_l2(rows: Floats, grid: float, K: int, out: Ints) -> None:
     for i in range(rows.shape[0]):
@@ -106,9 +114,7 @@ def _clip_l2(rows: Floats, grid: float, K: int, out: Ints) -> None:
             else:
                 x = x / m * (K / length)
             q[j] = np.int64(x) if x == x else 0  # noqa: PLR0124 (NaN)
-        while _square(q) > K * K:
-            for j in range(q.size):
-                q[j] -= np.sign(q[j])
+        _shrink(q, K)
 
 
 @kernel
