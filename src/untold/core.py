@@ -68,7 +68,8 @@ class Guarantee(Protocol):
 class Loss(Protocol):
     """A convex loss, for many rows at once; a single row (1-d ``X``) is the batch of one.
 
-    ``value`` has shape (n,), ``subgradient`` (n, *w.shape); of a single row, () and w.shape. ``lipschitz`` and ``smoothness`` bound the
+    ``value`` has shape (n,), ``subgradient`` (n, *w.shape); of a single row, () and w.shape.
+    ``lipschitz`` and ``smoothness`` bound the
     norm of a row's subgradient and of its change, given ‖x‖₂ ≤ row_norm; inf where there is no bound.
     """
 

@@ -256,4 +256,3 @@ def privunit(
         except Undecided:
             for u in uniforms:
                 u.extend(more)
-
