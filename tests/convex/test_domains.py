@@ -147,7 +147,7 @@ def solver(constraints):
         (Box(-1, 2), {"bounds": [(-1, 2)] * D}),
         (Simplex(), {"bounds": [(0, 1)] * D, "constraints": {"type": "eq", "fun": lambda v: v.sum() - 1}}),
     ],
-    ids=repr,
+    ids=["l2", "l1", "linf", "box", "simplex"],
 )
 def test_it_is_what_a_solver_finds(domain, constraints):
     solve = solver(constraints)
