@@ -71,15 +71,15 @@ def _runs(n: int, p: float) -> _Runs:
 
 
 def _clone_deltas(epsilon: float, level: float, c: Floats) -> Floats:
-    """δ_c(ε): P beats e^ε·Q exactly where the first count is at least k = ⌊θ(c+1)⌋ + 1.
+    """δ_c(ε): P beats e^ε·Q exactly where the second count is less than φ(c+1), the first k or more.
 
     There the difference is u·Pr[Bin(c,½) = k−1] − (e^ε−1)·Pr[Bin(c,½) ≥ k].
     """
     from scipy.stats import binom
 
-    theta = -math.expm1(-epsilon - level) / -math.expm1(-level) / (1 + math.exp(-epsilon))
     u = -math.expm1(epsilon - level) / (1 + math.exp(-level))
-    k = np.floor(theta * (c + 1)) + 1
+    phi = u / math.tanh(level / 2) / (1 + math.exp(epsilon))  # positive, however large ε: never 1 − (1 − φ)
+    k = c + 2 - np.ceil(phi * (c + 1))
     gain = u * binom.pmf(k - 1, c, 0.5) - math.expm1(epsilon) * binom.sf(k - 1, c, 0.5)
     return np.asarray(np.maximum(0.0, gain))
 
