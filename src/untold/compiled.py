@@ -3,6 +3,7 @@
 ``contract`` lets a·b + c be rounded once instead of twice, which only ever makes the error bounds of
 ``proofs/noise.md`` hold with more room. Nothing else is relaxed: no reassociation, no assumption that
 values are finite. `summing` alone may reorder a sum: the bound it is used with holds for every order.
+`bitwise` relaxes nothing at all: what a learner computes must not depend on where it was compiled into.
 """
 
 import functools
@@ -12,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 
-__all__ = ["inlined", "kernel", "summing"]
+__all__ = ["bitwise", "inlined", "kernel", "summing"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,8 +30,8 @@ def source_stamp() -> tuple[tuple[str, int, int], ...]:
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
-def _compiled(function: F, fastmath: set[str]) -> F:
-    made = njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
+def _compiled(function: F, fastmath: set[str], **options: bool) -> F:
+    made = njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath, **options)(function)
     made._cache._cache_file._source_stamp = source_stamp()
     return cast("F", made)
 
@@ -43,6 +44,11 @@ def kernel(function: F) -> F:
 def summing(function: F) -> F:
     """A kernel whose sums may be taken in any order."""
     return _compiled(function, {"contract", "reassoc", "nsz"})
+
+
+def bitwise(function: F) -> F:
+    """A kernel with the bits of the plain Python it is written in, called from Python or from a kernel."""
+    return _compiled(function, set(), forceinline=True)
 
 
 def inlined(function: F) -> F:

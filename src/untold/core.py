@@ -96,7 +96,9 @@ class Domain(Protocol):
 class Randomizer(Protocol):
     """Turns one person's vector into a report that may leave their hands.
 
-    It clips to ``bound`` itself, so its guarantee holds for every input whatever.
+    It clips to ``bound`` itself, so its guarantee holds for every input whatever. ``betting`` says how well
+    it is known that E exp(s − s²) ≤ 1 + E s for s = v⟨report, a⟩, ‖a‖₂ = 1, |v| ≤ 1/(5·bound), which learners
+    that bet on reports rest on: "proved", "checked numerically" or "unknown".
     """
 
     @property
@@ -107,6 +109,8 @@ class Randomizer(Protocol):
     def guarantee(self) -> Guarantee: ...
     @property
     def symmetric(self) -> bool: ...
+    @property
+    def betting(self) -> str: ...
     def __call__(self, g: object) -> Floats: ...
     def encode(self, g: object) -> Ints: ...
     def noise_energy(self, dim: int) -> float: ...
@@ -117,11 +121,18 @@ S = TypeVar("S")
 
 
 class Learner(Protocol[S]):
-    """A pure function of its state: whatever it does is post-processing of reports."""
+    """A pure function of its state: whatever it does is post-processing of reports.
+
+    ``point`` is what to play next, ``answer`` what was learnt; ``accept`` refuses a randomiser whose reports
+    would void the bound that ``regret`` gives, for a competitor of that norm.
+    """
 
     def start(self, dim: int) -> S: ...
     def point(self, state: S) -> Floats: ...
     def step(self, state: S, noisy: Floats) -> S: ...
+    def answer(self, state: S) -> Floats: ...
+    def accept(self, randomizer: Randomizer, dim: int) -> None: ...
+    def regret(self, state: S, norm: float) -> float: ...
 
 
 class Accountant(Protocol):

@@ -101,6 +101,14 @@ class GridRandomizer(ABC):
     def symmetric(self) -> bool:
         """Whether report − g has the law of g − report."""
 
+    @property
+    def betting(self) -> str:
+        """How well it is known that E exp(s − s²) ≤ 1 + E s, s = v⟨report, a⟩, |v| ≤ 1/(5·bound).
+
+        For symmetric noise it is Lemma 4 of van der Hoeven (2019).
+        """
+        return "proved" if self.symmetric else "unknown"
+
     @abstractmethod
     def _claim(self) -> Claim: ...
     @abstractmethod
