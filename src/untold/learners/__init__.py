@@ -1,0 +1,1 @@
+"""Consumers of noisy subgradients, one file each: pure functions of a state, told nothing about the noise."""

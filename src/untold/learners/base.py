@@ -1,0 +1,99 @@
+"""What every learner shares: counting, averaging, and refusing what is not a report.
+
+Letters: t reports have been taken, w is the point to play next, ``mean`` the average of w₁ … wₜ, g̃ a report,
+u a competitor, d the dimension, G the bound reports are clipped to, T the rounds planned. The regret
+is that of the linear losses the learner saw, R(u) = Σₛ⟨g̃ₛ, wₛ − u⟩, or its expectation over the
+noise: each learner says which. For convex losses and unbiased reports E[Σ ℓₛ(wₛ) − ℓₛ(u)] ≤ E R(u).
+
+A learner is a frozen dataclass of settings and holds no data; everything that changes is in its state, a
+NamedTuple of numbers and arrays.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, NoReturn, Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
+
+from untold.core import Floats, Randomizer
+from untold.errors import AssumptionError, DataError, whole
+from untold.learners.average import UNIFORM, Average
+
+__all__ = ["PureLearner", "State", "refuse_pair", "require_bets"]
+
+
+@runtime_checkable
+class State(Protocol):
+    """What the states of all learners have; each has more."""
+
+    @property
+    def t(self) -> int: ...
+    @property
+    def w(self) -> Floats: ...
+    @property
+    def mean(self) -> Floats: ...
+    @property
+    def _replace(self) -> Callable[..., Self]: ...
+
+
+S = TypeVar("S", bound=State)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureLearner(ABC, Generic[S]):
+    """Settings of a learner; `average` says how the points played become the answer."""
+
+    average: Average = UNIFORM
+
+    def start(self, dim: int) -> S:
+        """The state before the first report."""
+        return self._start(np.zeros(whole("dim", dim, of=type(self).__name__)))
+
+    def point(self, state: S) -> Floats:
+        """What to play next."""
+        return state.w
+
+    def answer(self, state: S) -> Floats:
+        """What was learnt: the average of the points played, or the first point before any was."""
+        return state.mean if state.t else state.w
+
+    def step(self, state: S, noisy: Floats) -> S:
+        """The state after one more report; a report that is not d finite numbers changes nothing."""
+        g = np.ascontiguousarray(noisy, dtype=np.float64)
+        if g.shape != state.w.shape or not np.isfinite(g).all():
+            raise DataError(f"a report to {type(self).__name__} must be {state.w.size} finite numbers.")
+        t = state.t + 1
+        return self._update(state._replace(t=t, mean=self.average.fold(state.mean, state.w, t)), g)
+
+    @abstractmethod
+    def _start(self, zeros: Floats) -> S: ...
+
+    @abstractmethod
+    def _update(self, state: S, g: Floats) -> S:
+        """The learner's own part of `step`: t and mean already count this report."""
+
+    @abstractmethod
+    def accept(self, randomizer: Randomizer, dim: int) -> None:
+        """Refuses a randomiser whose reports would void the bound `regret` gives."""
+
+    @abstractmethod
+    def regret(self, state: S, norm: float) -> float:
+        """The bound on R(u) for every u of that norm, from what was observed."""
+
+
+def refuse_pair(learner: object, randomizer: Randomizer, why: str, hint: str = "") -> NoReturn:
+    """Raises: this learner's bound does not hold with this randomiser."""
+    names = f"`randomizer` of {type(learner).__name__} must not be {type(randomizer).__name__}"
+    raise AssumptionError(f"{names}: {why}.", hint=hint)
+
+
+def require_bets(learner: object, randomizer: Randomizer, G: float) -> None:
+    """Refuses reports on which bets up to 1/(5G) are not known to be safe (`Randomizer.betting`)."""
+    if randomizer.bound > G:
+        refuse_pair(
+            learner, randomizer, f"it clips to {randomizer.bound:g}, above the learner's bound {G:g}",
+            hint=f"give the learner bound={randomizer.bound:g}.",
+        )  # fmt: skip
+    if randomizer.betting == "unknown":
+        refuse_pair(learner, randomizer, "its noise is not symmetric, and the bets rest on that")
