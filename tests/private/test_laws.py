@@ -106,7 +106,8 @@ def test_privunit_law_along_the_input(dim, epsilon):
     rows, K = 200_000 // dim + 3000, 2**20
     law, r = cap_law(epsilon, dim), PrivUnit(epsilon)
     x = np.full((rows, dim), 1 / math.sqrt(dim))
-    y = r.seeded(8)(x) / (r(x[0]) ** 2).sum() ** 0.5
+    y = r.seeded(8)(x)
+    y /= np.linalg.norm(y, axis=1, keepdims=True)
     a, p = (dim - 1) / 2, law.chance / 2**53
     gamma, base = math.sin(math.pi * law.v), stats.beta(a, a)
     share = base.sf((1 + gamma) / 2)

@@ -16,7 +16,7 @@ from untold.private.sampling.keystream import Words
 from untold.private.sampling.latitude import LatitudeTable, latitude
 from untold.private.sampling.tail import QUANTILE_ERROR, normal_tail
 
-__all__ = ["duchi", "privunit", "privunit_g"]
+__all__ = ["duchi", "privunit", "privunit_g", "privunit_g_row"]
 
 
 @inlined
@@ -120,30 +120,42 @@ def _settle_mixed(z: Floats, e: Floats, q: Ints, A: float, B: float, eA: float, 
     return undecided
 
 
+@inlined
+def privunit_g_row(
+    z1: Floats, z2: Floats, e: Floats, coin: np.uint64, tail: np.uint64, q: Ints,
+    K: int, chance: int, Q: float, inverse: float, out: Ints,
+) -> int:  # fmt: skip
+    """out = round(inverse·(K·N + (t − ⟨N, x⟩)·q)), where (q/K, √(1 − ‖q/K‖²)) = x is a unit vector."""
+    d, n = q.size, z1.size
+    S, eS = _inner(z1, z2, e, q)
+    rest = math.sqrt(np.float64(K) * K - _square(q))
+    last = rest * z2[d - n]
+    D = (S + last) / K
+    t, et = _truncated_normal(coin, tail, chance, Q)
+    A = K * inverse
+    B = (t - D) * inverse
+    eD = (eS + rest * e[d - n] + 8.0 * U * (abs(S) + abs(last))) / K
+    eB = (et + eD) * inverse + 8.0 * U * (abs(t) + abs(D)) * inverse
+    undecided = _settle_mixed(z1, e, q[:n], A, B, 4.0 * U * A, eB, out[:n])
+    return undecided + _settle_mixed(z2, e, q[n:], A, B, 4.0 * U * A, eB, out[n:])
+
+
 @kernel
 def privunit_g(
     radial: Words, angular: Words, coins: Words, tails: Words, q: Ints,
     K: int, chance: int, Q: float, inverse: float, out: Ints,
 ) -> int:  # fmt: skip
-    """Rows of round(inverse·(K·N + (t − ⟨N, x⟩)·q)), where (q/K, √(1 − ‖q/K‖²)) = x is a unit vector."""
-    rows, d = q.shape
+    """`privunit_g_row` of each row, from one block of words for all."""
+    rows = q.shape[0]
     n = radial.size // rows
     z1, z2, e = np.empty(rows * n), np.empty(rows * n), np.empty(rows * n)
     normals(radial, angular, z1, z2, e)
     undecided = 0
-    A = K * inverse
     for i in range(rows):
-        n1, n2, en = z1[i * n : (i + 1) * n], z2[i * n : (i + 1) * n], e[i * n : (i + 1) * n]
-        S, eS = _inner(n1, n2, en, q[i])
-        rest = math.sqrt(np.float64(K) * K - _square(q[i]))
-        last = rest * n2[d - n]
-        D = (S + last) / K
-        t, et = _truncated_normal(coins[i], tails[i], chance, Q)
-        B = (t - D) * inverse
-        eD = (eS + rest * en[d - n] + 8.0 * U * (abs(S) + abs(last))) / K
-        eB = (et + eD) * inverse + 8.0 * U * (abs(t) + abs(D)) * inverse
-        undecided += _settle_mixed(n1, en, q[i, :n], A, B, 4.0 * U * A, eB, out[i, :n])
-        undecided += _settle_mixed(n2, en, q[i, n:], A, B, 4.0 * U * A, eB, out[i, n:])
+        own = slice(i * n, (i + 1) * n)
+        undecided += privunit_g_row(
+            z1[own], z2[own], e[own], coins[i], tails[i], q[i], K, chance, Q, inverse, out[i]
+        )
     return undecided
 
 
