@@ -28,11 +28,13 @@ from typing import ClassVar
 import numpy as np
 
 from untold.compiled import inlined, kernel
+from untold.convex.lanes import square
 from untold.core import Floats, Ints, Relation
 from untold.errors import DataError, between, positive
 
-__all__ = ["L2Clip", "LInfClip", "as_rows"]
+__all__ = ["L2Clip", "LInfClip", "as_rows", "clip_l2"]
 
+TINY, HUGE = 1e-250, 1e250
 RESOLUTION = 20  # the grid is 2⁻²⁰ of the bound's power of two: 2²⁰ ≤ K < 2²¹
 
 
@@ -100,21 +102,39 @@ def _shrink(q: Ints, K: int) -> None:
             q[j] -= np.sign(q[j])
 
 
+@inlined
+def _quantise_any(v: Floats, grid: float, K: int, q: Ints) -> None:
+    """The clipped v in grid steps, whatever is in it."""
+    m, length, infinite = _length(v)
+    for j in range(v.size):
+        x = v[j]
+        if infinite > 0.0:
+            x = math.copysign(K / math.sqrt(infinite), x) if abs(x) == math.inf else 0.0
+        elif m * length <= K * grid:
+            x = x / grid
+        else:
+            x = x / m * (K / length)
+        q[j] = np.int64(x) if x == x else 0  # noqa: PLR0124 (NaN)
+
+
+@inlined
+def clip_l2(v: Floats, grid: float, K: int, q: Ints) -> None:
+    """One row of `L2Clip.quantise`. Squares that neither overflow nor underflow nor are NaN need no care."""
+    s = square(v)
+    if TINY < s < HUGE:
+        length = math.sqrt(s)
+        scale = 1.0 / grid if length <= K * grid else K / length
+        for j in range(v.size):
+            q[j] = np.int64(v[j] * scale)
+    else:
+        _quantise_any(v, grid, K, q)
+    _shrink(q, K)
+
+
 @kernel
 def _clip_l2(rows: Floats, grid: float, K: int, out: Ints) -> None:
     for i in range(rows.shape[0]):
-        v, q = rows[i], out[i]
-        m, length, infinite = _length(v)
-        for j in range(v.size):
-            x = v[j]
-            if infinite > 0.0:
-                x = math.copysign(K / math.sqrt(infinite), x) if abs(x) == math.inf else 0.0
-            elif m * length <= K * grid:
-                x = x / grid
-            else:
-                x = x / m * (K / length)
-            q[j] = np.int64(x) if x == x else 0  # noqa: PLR0124 (NaN)
-        _shrink(q, K)
+        clip_l2(rows[i], grid, K, out[i])
 
 
 @kernel

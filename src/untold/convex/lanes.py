@@ -16,6 +16,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from untold.compiled import bitwise
@@ -62,6 +63,8 @@ def _halved(builder: ir.IRBuilder, lanes: ir.Value) -> ir.Value:
 @intrinsic
 def _inner(_: Any, a: Any, b: Any) -> Any:
     """LLVM's own vectors: a loop that a compiler vectorised by itself would choose its own order."""
+    if {a.layout, b.layout} != {"C"}:
+        raise TypingError("vectors must be contiguous")
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         A, B = (context.make_array(t)(context, builder, v) for t, v in zip(signature.args, args, strict=True))

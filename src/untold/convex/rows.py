@@ -2,7 +2,7 @@
 
 A provider computes one row, a curator many; both must arrive at the same subgradient, or a guarantee
 proved for one would be tested on the other. So each row is summed by itself, along its own contiguous
-entries, in an order that depends on nothing but its length. (A BLAS matrix product does not promise that.)
+entries, in the fixed order of `lanes`. (A BLAS matrix product does not promise that.)
 
 Finite input gives finite output: what would overflow saturates at the largest float, and no warning is
 raised, since a warning about one row would tell of that row. Labels are never checked, for the same reason.
@@ -16,6 +16,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from untold.compiled import bitwise
+from untold.convex.lanes import inner
 from untold.core import Floats
 from untold.errors import DataError, positive
 
@@ -147,6 +149,12 @@ class Linear(ByRow):
         return slope[:, np.newaxis] * X
 
 
+@bitwise
+def _inner_rows(X: Floats, w: Floats, z: Floats) -> None:
+    for i in range(z.size):
+        z[i] = inner(X[i], w)
+
+
 @np.errstate(all="ignore")
 def margins(w: Floats, X: Floats) -> Floats:
     """⟨x, w⟩ for each row of X (C-contiguous); a sum that overflows on its way is taken again, scaled.
@@ -154,7 +162,8 @@ def margins(w: Floats, X: Floats) -> Floats:
     >>> margins(np.array([1e200, 1.0]), np.array([[1.0, 2.0], [1e200, 3.0]])).tolist()
     [1e+200, 1.7976931348623157e+308]
     """
-    z: Floats = (X * w).sum(axis=-1)
+    z = np.empty(X.shape[0])
+    _inner_rows(X, w, z)
     lost = ~np.isfinite(z)
     if lost.any():
         (rows, exponents), (point, exponent) = scaled(X[lost]), scaled(w)

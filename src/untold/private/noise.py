@@ -12,6 +12,7 @@ The random words come from the operating system's entropy through AES-256 (`Keys
 
 from collections.abc import Callable
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from untold.private.sampling.keystream import Keystream, SeededKeystream, Words,
 from untold.private.sampling.latitude import TRIAL_WORDS, LatitudeTable
 
 __all__ = [
-    "MAX_SCALE", "Source", "duchi", "gaussian", "laplace", "norm_laplace", "privunit", "privunit_g", "seeded",
+    "MAX_SCALE", "Draws", "Source", "branched", "draws_at_once", "duchi", "gaussian", "laplace",
+    "norm_laplace", "privunit", "privunit_g", "privunit_g_draws", "seeded",
 ]  # fmt: skip
 
 MAX_SCALE = 2.0**40  # in grid steps: beyond it floats decide too few roundings, and integers overflow
@@ -155,8 +157,64 @@ def privunit_g(q: Ints, K: int, chance: int, Q: float, inverse: float, source: S
             radial, angular, coin, tail, row, wanted, K, chance, Q, inverse, _more(stream)
         )
 
-    pairs = q.shape[1] // 2 + 1
-    return _rowwise(q.shape, (pairs, pairs, 1, 1), stream, compute, decide)
+    return _rowwise(q.shape, _privunit_g_widths(q.shape[1]), stream, compute, decide)
+
+
+def _privunit_g_widths(dim: int) -> tuple[int, ...]:
+    pairs = dim // 2 + 1
+    return pairs, pairs, 1, 1
+
+
+class Draws(NamedTuple):
+    """The random words of PrivUnitG reports whose inputs are not known yet: one row each, one use each."""
+
+    radial: Words
+    angular: Words
+    coins: Words
+    tails: Words
+
+    def decide(
+        self, i: int, q: Ints, report: Ints, K: int, chance: int, Q: float, inverse: float, source: Source
+    ) -> None:
+        """Decides in place what `directional.privunit_g_row` left UNDECIDED of row i's report of q."""
+        radial, angular = self.radial[i].tolist(), self.angular[i].tolist()
+        coin, tail = int(self.coins[i]), int(self.tails[i])
+        wanted = np.flatnonzero(report == UNDECIDED).tolist()
+        more = _more(source or system_keystream())
+        report[wanted] = exact.privunit_g(
+            radial, angular, coin, tail, q.tolist(), wanted, K, chance, Q, inverse, more
+        )
+
+
+def draws_at_once(dim: int) -> int:
+    """How many rows of `privunit_g_draws` fill the cache.
+
+    >>> draws_at_once(100)
+    315
+    """
+    return max(1, CHUNK // sum(_privunit_g_widths(dim)))
+
+
+def privunit_g_draws(rows: int, dim: int, source: Source = None) -> Draws:
+    """Words for that many reports of a loop that learns each input from the report before it.
+
+    >>> privunit_g_draws(4, 10).radial.shape
+    (4, 6)
+    """
+    widths = _privunit_g_widths(dim)
+    words = (source or system_keystream()).words(rows * sum(widths))
+    ends = [rows * end for end in (0, *accumulate(widths))]
+    radial, angular, coins, tails = (words[a:b] for a, b in pairwise(ends))
+    return Draws(radial.reshape(rows, -1), angular.reshape(rows, -1), coins, tails)
+
+
+def branched(source: Source, index: int) -> Source:
+    """The source of one part of a run: the same for the same seed and index, wherever the run began.
+
+    >>> bool((gaussian(3, 1e3, branched(seeded(1), 5)) == gaussian(3, 1e3, branched(seeded(1), 5))).all())
+    True
+    """
+    return source.branch(index) if source else None
 
 
 def duchi(q: Ints, K: int, chance: int, size: float, source: Source = None) -> Ints:

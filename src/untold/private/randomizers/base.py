@@ -109,6 +109,10 @@ class GridRandomizer(ABC):
         """
         return "proved" if self.symmetric else "unknown"
 
+    def added_noise(self, rows: int, dim: int, source: noise.Source = None) -> Ints | None:  # noqa: ARG002
+        """Noise for that many reports, where a report is just q + noise; None where it is not."""
+        return None
+
     @abstractmethod
     def _claim(self) -> Claim: ...
     @abstractmethod

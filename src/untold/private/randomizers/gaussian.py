@@ -54,8 +54,12 @@ class Gaussian(GridRandomizer):
             citation="Balle & Wang (2018), Theorem 8",
         )  # fmt: skip
 
+    def added_noise(self, rows: int, dim: int, source: noise.Source = None) -> Ints:
+        """The noise alone."""
+        return noise.gaussian(rows * dim, self._scale, source or self.source).reshape(rows, dim)
+
     def _randomise(self, q: Ints) -> Ints:
-        return q + noise.gaussian(q.size, self._scale, self.source).reshape(q.shape)
+        return q + self.added_noise(*q.shape)
 
     def _energy(self, dim: int, norm: float) -> float:  # noqa: ARG002 (the same for every norm)
         return dim * (self._scale * self.grid) ** 2

@@ -9,6 +9,8 @@ private online gradient descent algorithm", Theorem 1. Proof: ``proofs/mutualinf
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from untold.core import Ints, Relation, Unit
 from untold.errors import ParameterError, positive
 from untold.private import noise
@@ -64,10 +66,14 @@ class MutualInformation(GridRandomizer):
             citation="Zhang & Venkatasubramaniam (2018), Theorem 1",
         )  # fmt: skip
 
+    def added_noise(self, rows: int, dim: int, source: noise.Source = None) -> Ints:
+        """The noise alone."""
+        if not rows * dim:
+            return np.zeros((rows, dim), dtype=np.int64)
+        return noise.gaussian(rows * dim, self._scale(dim), source or self.source).reshape(rows, dim)
+
     def _randomise(self, q: Ints) -> Ints:
-        if q.size == 0:
-            return q
-        return q + noise.gaussian(q.size, self._scale(q.shape[1]), self.source).reshape(q.shape)
+        return q + self.added_noise(*q.shape)
 
     def _energy(self, dim: int, norm: float) -> float:  # noqa: ARG002 (the same for every norm)
         return dim * (self._scale(dim) * self.grid) ** 2

@@ -53,8 +53,12 @@ class NormLaplace(GridRandomizer):
             citation="Jun & Orabona (2019); Duchi, Jordan & Wainwright (2014)",
         )  # fmt: skip
 
+    def added_noise(self, rows: int, dim: int, source: noise.Source = None) -> Ints:
+        """The noise alone."""
+        return noise.norm_laplace(rows, dim, self._scale, source or self.source)
+
     def _randomise(self, q: Ints) -> Ints:
-        return q + noise.norm_laplace(q.shape[0], q.shape[1], self._scale, self.source)
+        return q + self.added_noise(*q.shape)
 
     def _energy(self, dim: int, norm: float) -> float:  # noqa: ARG002 (the same for every norm)
         return dim * (dim + 1) * (self._scale * self.grid) ** 2

@@ -40,6 +40,10 @@ class Keystream:
     def __init__(self) -> None:
         self._rekey()
 
+    def branch(self, index: int) -> "Keystream":  # noqa: ARG002 (unpredictable words need no numbers)
+        """The keystream for one part of a run: itself, for its words come once and never again."""
+        return self
+
     def _entropy(self) -> bytes:
         return os.urandom(48)
 
@@ -90,7 +94,7 @@ class SeededKeystream(Keystream):
 
     private = False
 
-    def __init__(self, seed: int, position: int = 0) -> None:
+    def __init__(self, seed: int | str, position: int = 0) -> None:
         self.seed = seed
         super().__init__()
         while self._made < position:
@@ -103,7 +107,11 @@ class SeededKeystream(Keystream):
         """The next `count` words."""
         return self._generate(count)
 
-    def __reduce__(self) -> tuple[type["SeededKeystream"], tuple[int, int]]:
+    def branch(self, index: int) -> "SeededKeystream":
+        """Another sequence, known by its number: the noise of one part of a simulation."""
+        return SeededKeystream(f"{self.seed}/{index}")
+
+    def __reduce__(self) -> tuple[type["SeededKeystream"], tuple[int | str, int]]:
         return SeededKeystream, (self.seed, self._made)
 
 

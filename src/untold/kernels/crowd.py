@@ -1,0 +1,153 @@
+"""From a row to its report, inside a loop: margin, subgradient, clip, quantise, exact noise.
+
+Everything here has a readable twin: margins in `untold.convex.rows`, slopes in `untold.convex.losses`,
+the clip in `untold.convex.clipping`, PrivUnitG in `untold.private.noise`. Rows are a matrix (float64
+or float32) or CSR.
+
+A row whose margin or subgradient is not finite wants care: the loop leaves it to the readable path.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from untold.compiled import bitwise
+from untold.convex.clipping import clip_l2
+from untold.convex.lanes import inner, square
+from untold.core import Floats, Ints
+from untold.kernels.slopes import Slope, slope
+from untold.private.sampling.directional import privunit_g_row
+from untold.private.sampling.keystream import Words
+
+__all__ = ["Dense", "Noise", "Sparse", "finite", "report", "shorten", "subgradient"]
+
+OPEN, ADDED, PRIVUNIT_G = range(3)
+FLAGS = {"forceinline": True, "error_model": "numpy", "_nrt": False}
+EXPONENT = 0x7FF0000000000000
+
+
+class Dense(NamedTuple):
+    """Rows of a C-contiguous matrix, and labels, (M, n)."""
+
+    X: Any
+    y: Floats
+
+
+class Sparse(NamedTuple):
+    """Rows in CSR form, each place named once, and labels, (M, n)."""
+
+    values: Any
+    places: Any
+    ends: Any
+    y: Floats
+
+
+class Noise(NamedTuple):
+    """What makes reports of M·R clipped rows; which fields count is said by `kind`.
+
+    OPEN: nothing, reports are not private. ADDED: `added` integers. PRIVUNIT_G: normals z1 and z2, known to
+    within `error`, the words of coins and tails, and the law of each row (chance 0: that row is open).
+    """
+
+    kind: int
+    bound: float
+    grid: float
+    K: int
+    added: Ints
+    z1: Floats
+    z2: Floats
+    error: Floats
+    coins: Words
+    tails: Words
+    chance: Ints
+    Q: Floats
+    inverse: Floats
+
+
+def subgradient(rows: Any, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
+    """v ← the subgradient of row i at w; False where the row wants care. Compiled for both kinds of rows."""
+    raise NotImplementedError
+
+
+@bitwise
+def finite(v: Floats) -> bool:
+    """Whether every entry is finite: none has all the bits of its exponent set."""
+    bad = np.int64(0)
+    bits = v.view(np.int64)
+    for j in range(v.size):
+        bad += np.int64((bits[j] & EXPONENT) == EXPONENT)
+    return bad == 0
+
+
+@bitwise
+def _dense(rows: Dense, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
+    x = rows.X[i]
+    for j in range(v.size):
+        v[j] = x[j]
+    z = inner(v, w)
+    s = slope(loss, z, rows.y[m, i])
+    for j in range(v.size):
+        v[j] = s * v[j]
+    return math.isfinite(z) and finite(v)
+
+
+@bitwise
+def _sparse(rows: Sparse, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
+    start, stop = rows.ends[i], rows.ends[i + 1]
+    values, places = rows.values[start:stop], rows.places[start:stop]
+    gathered = v[: values.size]
+    for k in range(values.size):
+        gathered[k] = w[places[k]]
+    z = inner(values, gathered)
+    s = slope(loss, z, rows.y[m, i])
+    v[:] = 0.0
+    for k in range(values.size):
+        v[places[k]] = s * values[k]
+    return math.isfinite(z) and finite(v)
+
+
+@overload(subgradient, strict=False, jit_options=FLAGS)
+def _choose(rows: Any, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> Any:  # noqa: ARG001
+    if isinstance(rows, types.NamedTuple) and rows.instance_class is Dense:
+        return lambda rows, i, m, loss, w, v: _dense(rows, i, m, loss, w, v)  # noqa: PLW0108
+    if isinstance(rows, types.NamedTuple) and rows.instance_class is Sparse:
+        return lambda rows, i, m, loss, w, v: _sparse(rows, i, m, loss, w, v)  # noqa: PLW0108
+    return None
+
+
+@bitwise
+def shorten(v: Floats, bound: float) -> None:
+    """v ← v·min(1, bound/‖v‖), for reports that are not private."""
+    size = math.sqrt(square(v))
+    if size > bound:
+        for j in range(v.size):
+            v[j] = v[j] * (bound / size)
+
+
+@bitwise
+def report(noise: Noise, i: int, m: int, v: Floats, q: Ints, out: Ints, g: Floats) -> bool:
+    """g ← the report of subgradient v for row i of model m; False where floats cannot decide it."""
+    if noise.kind == OPEN:
+        shorten(v, noise.bound)
+        for j in range(v.size):
+            g[j] = v[j]
+        return True
+    clip_l2(v, noise.grid, noise.K, q)
+    undecided = 0
+    if noise.kind == ADDED:
+        for j in range(q.size):
+            out[j] = q[j] + noise.added[m, i, j]
+    elif noise.chance[m, i] == 0:
+        for j in range(q.size):
+            out[j] = q[j]
+    else:
+        undecided = privunit_g_row(
+            noise.z1[m, i], noise.z2[m, i], noise.error[m, i], noise.coins[m, i], noise.tails[m, i],
+            q, noise.K, noise.chance[m, i], noise.Q[m, i], noise.inverse[m, i], out,
+        )  # fmt: skip
+    for j in range(q.size):
+        g[j] = out[j] * noise.grid
+    return undecided == 0
