@@ -13,9 +13,21 @@ from scipy.special import logsumexp, ndtr
 
 from untold.core import Relation, Unit
 from untold.errors import AssumptionError, ParameterError
-from untold.private.amplify import amplified, not_a_guarantee_sampled_rho, poisson_sample, random_subset
-from untold.private.guarantees import GDP, PLD, RDP, ZCDP, Approximate, Claim, InformationBound, Noise, Pure
-from untold.private.noisy_sums import Response
+from untold.private.amplify import not_a_guarantee_sampled_rho, poisson_sample, random_subset
+from untold.private.conversions import convert, replace_one
+from untold.private.guarantees import (
+    GDP,
+    PLD,
+    RDP,
+    ZCDP,
+    Approximate,
+    Claim,
+    InformationBound,
+    Noise,
+    Pure,
+    from_json,
+)
+from untold.private.noisy_sums import Response, amplified
 from untold.private.renyi import ORDERS
 
 JOIN = {"relation": Relation.ADD_OR_REMOVE_ONE, "unit": Unit.ROW}
@@ -426,3 +438,29 @@ def test_noise_on_a_sum_goes_with_its_relation_too() -> None:
         poisson_sample(GDP(0.5, **SWAP), 0.5)
     with pytest.raises(AssumptionError, match="sampled Laplace"):
         poisson_sample(PLD(Noise("laplace", 2.0), **SWAP), 0.5)
+
+
+# -- what once claimed too little ------------------------------------------------------------------
+
+
+def test_a_huge_sampled_laplace_loss_is_not_cut_off():
+    claim = PLD((Noise("laplace", 1e-3, rate=0.5),), relation=Relation.ADD_OR_REMOVE_ONE, unit=Unit.ROW)
+    assert claim.epsilon(1e-12) == pytest.approx(1000 + math.log(0.5), abs=1e-6)
+    assert claim.epsilon(1e-6) > 998  # and no overflow where dp-accounting has one
+
+
+def test_a_mechanism_known_by_mu_alone_is_not_a_sum():
+    known = GDP(0.5, relation=Relation.REPLACE_ONE, unit=Unit.ROW)
+    for claim in (known, convert(known, PLD)):
+        with pytest.raises(AssumptionError):
+            poisson_sample(claim, 0.01)
+    with pytest.raises(AssumptionError):
+        random_subset(convert(known, PLD), 10, 1000)
+    sampled = poisson_sample(GDP(0.5, relation=Relation.ADD_OR_REMOVE_ONE, unit=Unit.ROW), 0.01)
+    with pytest.raises(AssumptionError):
+        replace_one(sampled)
+    assert from_json(sampled.to_json()) == sampled
+
+
+def test_a_group_of_a_huge_response_has_no_delta_left():
+    assert Response(800.0, 1e-310).group(2).delta == 1.0

@@ -21,8 +21,7 @@ __all__ = ["Twin", "advance", "fold", "rate", "twin", "twin_of"]
 
 
 class Twin(NamedTuple):
-    """How a kind of learner goes into arrays and comes out; `settings` is None where it has no twin
-    after all."""
+    """How a kind of learner goes into arrays and out; `settings` of one without a twin are None."""
 
     arrays: type
     state: type

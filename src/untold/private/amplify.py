@@ -10,8 +10,6 @@ probability γ (Poisson) amplifies add-or-remove-one, a subset of fixed size (γ
 replace-one. Noise on a sum, sampled, is accounted by its loss distribution or its Rényi curve instead.
 """
 
-import math
-
 import numpy as np
 
 from untold.core import Relation
@@ -21,21 +19,10 @@ from untold.private.classic import Approximate, Pure
 from untold.private.concentrated import GDP, RDP
 from untold.private.conversions import convert
 from untold.private.loss_distributions import PLD
-from untold.private.noisy_sums import Noise, weight
+from untold.private.noisy_sums import Noise, amplified, weight
 from untold.private.renyi import ORDERS
 
-__all__ = ["amplified", "not_a_guarantee_sampled_rho", "poisson_sample", "random_subset"]
-
-
-def amplified(epsilon: float, rate: float) -> float:
-    """ln(1 + rate·(e^epsilon − 1)), without overflow.
-
-    >>> round(amplified(1.0, 0.01), 6)
-    0.017037
-    """
-    if epsilon < 50:
-        return math.log1p(rate * math.expm1(epsilon))
-    return epsilon + math.log(rate + (1 - rate) * math.exp(-epsilon))
+__all__ = ["not_a_guarantee_sampled_rho", "poisson_sample", "random_subset"]
 
 
 def _with_probability(claim: Claim, rate: float, assumption: str) -> Claim | None:
@@ -66,6 +53,11 @@ def _one_step(claim: PLD, sampler: str) -> Noise:
             of=sampler,
             allowed="one step of noise on a sum",
             hint="sample each step, then compose.",
+        )
+    if event.stand_in and claim.relation is Relation.REPLACE_ONE:
+        raise AssumptionError(
+            f"`claim` of {sampler} must not be replace-one Gaussian privacy of an unknown mechanism.",
+            hint="it says nothing of a record's absence; give the noise itself, Noise('gaussian', …).",
         )
     return event
 

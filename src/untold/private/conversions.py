@@ -56,7 +56,8 @@ def _linear_rdp(rho: float, common: Common) -> RDP:
 def _gaussian_pld(claim: GDP) -> PLD | None:
     if claim.mu in {0.0, math.inf}:
         return None
-    return PLD((Noise("gaussian", weight(claim.relation) / claim.mu),), **claim.common())
+    event = Noise("gaussian", weight(claim.relation) / claim.mu, stand_in=True)
+    return PLD((event,), **claim.common())
 
 
 def _pld_rdp(claim: PLD) -> RDP | None:
@@ -151,6 +152,8 @@ def replace_one(claim: Claim) -> Claim:
     if claim.relation is Relation.REPLACE_ONE:
         return claim
     if isinstance(claim, PLD):
+        if any(isinstance(e, Noise) and e.stand_in and e.rate < 1 for e in claim.events):
+            raise AssumptionError("a sampled mechanism known by its μ alone has no replace-one guarantee.")
         events = tuple(e.group(2) if isinstance(e, Response) else e for e in claim.events)
         return claim._but(relation=Relation.REPLACE_ONE, events=events)
     return claim.group(2)._but(relation=Relation.REPLACE_ONE)

@@ -20,6 +20,7 @@ from untold.private.noisy_sums import (
     Event,
     Noise,
     Response,
+    amplified,
     exact_mu,
     read_event,
     rough_largest,
@@ -32,6 +33,8 @@ __all__ = ["PLD", "loss_distribution"]
 
 FLOOR = 1e-10
 """Below this δ the rounding of the FFT may matter; Rényi bounds are used instead."""
+LARGEST_LOSS = 500.0
+"""Of one step of Laplace noise; a larger one is accounted by its sum and its Rényi curve."""
 POINTS = 1e6
 """At most this many grid points in a distribution: about 100 MB at the peak."""
 
@@ -112,7 +115,7 @@ def _curve(event: Event, relation: Relation, orders: Floats) -> Floats:
     elif event.law == "laplace":
         largest = event.loss(weight(relation))
         if event.rate < 1:
-            largest = math.log1p(event.rate * math.expm1(min(largest, 700.0)))
+            largest = amplified(largest, event.rate)
         one = pure_curve(largest, orders)
     elif event.rate == 1 or relation is Relation.REPLACE_ONE:
         one = orders * (weight(relation) / event.scale) ** 2 / 2
@@ -198,7 +201,7 @@ class PLD(Claim):
         level, slack = self.pure
         bounds.append(level if delta >= slack else math.inf)
         bounds.append(curve_epsilon(np.array(ORDERS), self.curve(), delta))
-        if delta >= FLOOR and 0 < self._spread() < math.inf:
+        if delta >= FLOOR and self._has_distribution:
             bounds.append(float(self._loss().get_epsilon_for_delta(delta)))
         return min(bounds)
 
@@ -209,12 +212,17 @@ class PLD(Claim):
         level, slack = self.pure
         bounds = [exact, min(1.0, slack) if epsilon >= level else 1.0]
         bounds.append(curve_delta(np.array(ORDERS), self.curve(), epsilon))
-        if math.isfinite(epsilon) and 0 < self._spread() < math.inf:
+        if math.isfinite(epsilon) and self._has_distribution:
             bounds.append(max(FLOOR, float(self._loss().get_delta_for_epsilon(epsilon))))
         return min(bounds)
 
-    def _spread(self) -> float:
-        return max(rough_variance(e, self.relation) for e in self.events)
+    @property
+    def _has_distribution(self) -> bool:
+        """dp-accounting takes e to the power of a Laplace loss, which has to stay a float."""
+        spread = max(rough_variance(e, self.relation) for e in self.events)
+        laplace = [e for e in self.events if isinstance(e, Noise) and e.law == "laplace"]
+        largest = max((e.loss(weight(self.relation)) for e in laplace), default=0.0)
+        return 0 < spread < math.inf and largest < LARGEST_LOSS
 
     def _plus(self, other: Self) -> dict[str, object]:
         return {"events": self.events + other.events}

@@ -20,6 +20,7 @@ __all__ = [
     "Event",
     "Noise",
     "Response",
+    "amplified",
     "exact_mu",
     "read_event",
     "rough_largest",
@@ -32,14 +33,15 @@ __all__ = [
 class Noise:
     """Noise on a sum in which one record weighs at most 1, over a Poisson sample taken at `rate`.
 
-    >>> Noise("gaussian", 2.0, rate=0.01, times=1000)
-    Noise(law='gaussian', scale=2.0, rate=0.01, times=1000)
+    >>> Noise("gaussian", 2.0, rate=0.01, times=1000).to_json()
+    {'law': 'gaussian', 'scale': 2.0, 'rate': 0.01, 'times': 1000}
     """
 
     law: str
     scale: float
     rate: float = 1.0
     times: int = 1
+    stand_in: bool = False  # for a mechanism that is only known to be no worse, and may be no sum at all
 
     def __post_init__(self) -> None:
         one_of("law", self.law, ("gaussian", "laplace"), of="Noise")
@@ -66,7 +68,8 @@ class Noise:
 
     def to_json(self) -> dict[str, object]:
         """The event as a plain dict."""
-        return {"law": self.law, "scale": self.scale, "rate": self.rate, "times": self.times}
+        stands = {"stand_in": True} if self.stand_in else {}
+        return {"law": self.law, "scale": self.scale, "rate": self.rate, "times": self.times, **stands}
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,8 @@ class Response:
 
     def group(self, size: int) -> Self:
         """The event for `size` records at once."""
-        grown = sum(math.exp(min(700.0, k * self.epsilon)) for k in range(size)) if self.delta else 0.0
+        steps = (math.exp(k * self.epsilon) if k * self.epsilon < 700 else math.inf for k in range(size))
+        grown = sum(steps) if self.delta else 0.0
         return replace(self, epsilon=self.epsilon * size, delta=min(1.0, self.delta * grown))
 
     def to_json(self) -> dict[str, object]:
@@ -101,6 +105,20 @@ class Response:
 
 
 Event = Noise | Response
+
+
+def amplified(epsilon: float, rate: float) -> float:
+    """ln(1 + rate·(e^epsilon − 1)), without overflow.
+
+    >>> round(amplified(1.0, 0.01), 6), round(amplified(1000.0, 0.5), 6)
+    (0.017037, 999.306853)
+    """
+    if epsilon < 50:
+        return math.log1p(rate * math.expm1(epsilon))
+    if rate == 1:
+        return epsilon
+    kept, taken = math.log1p(-rate), math.log(rate) + epsilon  # of ln((1 − rate) + rate·e^epsilon)
+    return max(kept, taken) + math.log1p(math.exp(-abs(kept - taken)))
 
 
 def weight(relation: Relation) -> float:
@@ -136,9 +154,9 @@ def rough_largest(event: Event, relation: Relation) -> float:
 def read_event(data: dict[str, Any]) -> Event:
     """The event its `to_json` wrote."""
     words: dict[str, Any] = {
-        word: entry if word in {"law", "times"} else number(entry) for word, entry in data.items()
+        word: entry if word in {"law", "times", "stand_in"} else number(entry) for word, entry in data.items()
     }
-    if data.keys() == {"law", "scale", "rate", "times"}:
+    if data.keys() - {"stand_in"} == {"law", "scale", "rate", "times"} and data.get("stand_in", True) is True:
         return Noise(**words)
     if data.keys() == {"epsilon", "delta", "times"}:
         return Response(**words)

@@ -107,7 +107,7 @@ def clone_delta(epsilon: float, level: float, n: int, inputs: Inputs = "any") ->
     runs = _runs(n, _clone_probability(level, inputs))
     upper = float(runs.mass @ _clone_deltas(epsilon, level, runs.first))
     lower = float(runs.mass @ _clone_deltas(epsilon, level, runs.last))
-    return Interval(lower * (1 - ROUNDING), upper * (1 + ROUNDING))
+    return Interval(min(1.0, lower) * (1 - ROUNDING), min(1.0, upper * (1 + ROUNDING)))
 
 
 def clone_epsilon(level: float, n: int, delta: float, inputs: Inputs = "any") -> Interval:
