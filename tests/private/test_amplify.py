@@ -445,7 +445,7 @@ def test_noise_on_a_sum_goes_with_its_relation_too() -> None:
 
 def test_a_huge_sampled_laplace_loss_is_not_cut_off():
     claim = PLD((Noise("laplace", 1e-3, rate=0.5),), relation=Relation.ADD_OR_REMOVE_ONE, unit=Unit.ROW)
-    assert claim.epsilon(1e-12) == pytest.approx(1000 + math.log(0.5), abs=1e-6)
+    assert 1000 + math.log(0.5) < claim.epsilon(1e-12) < 1000
     assert claim.epsilon(1e-6) > 998  # and no overflow where dp-accounting has one
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from untold.convex.lanes import inner, square
 from untold.core import Floats, Randomizer
 from untold.errors import between, one_of, positive
-from untold.learners.base import PureLearner, refuse_pair
+from untold.learners.base import PureLearner, longest, refuse_pair
 from untold.learners.magnitude import bet
 from untold.learners.mirror import p_norm, turned
 from untold.learners.priors import Uniform, conjugate_bound
@@ -67,11 +67,13 @@ class Banco(PureLearner[BancoState]):
 
         As printed: σ² = 18d²G²/ε² and b = 4G/ε (which the paper prints inverted).
         """
-        variance, tail = randomizer.subexponential(dim)
+        (variance, tail), bound = randomizer.subexponential(dim), longest(randomizer, dim)
         if one_of("constants", constants, ("tight", "paper"), of="Banco") == "paper":
             epsilon = randomizer.guarantee.epsilon(0.0)
-            variance, tail = 18.0 * (dim * randomizer.bound / epsilon) ** 2, 4.0 * randomizer.bound / epsilon
-        return cls(variance=variance, tail=tail, bound=randomizer.bound, p=p)
+            variance, tail = 18.0 * (dim * bound / epsilon) ** 2, 4.0 * bound / epsilon
+        told = cls(variance=variance, tail=tail, bound=bound, p=p)
+        told.accept(randomizer, dim)
+        return told
 
     @property
     def a(self) -> float:
@@ -97,7 +99,7 @@ class Banco(PureLearner[BancoState]):
     def accept(self, randomizer: Randomizer, dim: int) -> None:
         """Needs the noise it was told of, or less."""
         variance, tail = randomizer.subexponential(dim)
-        if randomizer.bound > self.bound or variance > self.variance or tail > self.tail:
+        if longest(randomizer, dim) > self.bound or variance > self.variance or tail > self.tail:
             told = f"bound {self.bound:g}, variance {self.variance:g}, tail {self.tail:g}"
             refuse_pair(self, randomizer, f"its noise exceeds {told}", "use Banco.told(randomizer, dim).")
 

@@ -9,6 +9,7 @@ A learner is a frozen dataclass of settings and holds no data; everything that c
 NamedTuple of numbers and arrays.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,11 +17,12 @@ from typing import Generic, NoReturn, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
+from untold.convex.clipping import LInfClip
 from untold.core import Floats, Randomizer
 from untold.errors import AssumptionError, DataError, whole
 from untold.learners.average import UNIFORM, Average
 
-__all__ = ["PureLearner", "State", "refuse_pair", "require_bets"]
+__all__ = ["PureLearner", "State", "longest", "refuse_pair", "require_bets"]
 
 
 @runtime_checkable
@@ -88,12 +90,18 @@ def refuse_pair(learner: object, randomizer: Randomizer, why: str, hint: str = "
     raise AssumptionError(f"{names}: {why}.", hint=hint)
 
 
-def require_bets(learner: object, randomizer: Randomizer, G: float) -> None:
-    """Refuses reports on which bets up to 1/(5G) are not known to be safe (`Randomizer.betting`)."""
-    if randomizer.bound > G:
+def longest(randomizer: Randomizer, dim: int) -> float:
+    """The largest ‖E g̃‖₂: the bound, or √d of it where each coordinate is clipped by itself."""
+    by_coordinate = isinstance(getattr(randomizer, "clip", None), LInfClip)
+    return randomizer.bound * math.sqrt(dim) if by_coordinate else randomizer.bound
+
+
+def require_bets(learner: object, randomizer: Randomizer, G: float, length: float) -> None:
+    """Refuses reports on which bets up to 1/(5G) are not known to be safe; `length` bounds ‖E g̃‖."""
+    if length > G:
         refuse_pair(
-            learner, randomizer, f"it clips to {randomizer.bound:g}, above the learner's bound {G:g}",
-            hint=f"give the learner bound={randomizer.bound:g}.",
+            learner, randomizer, f"it clips to {length:g}, above the learner's bound {G:g}",
+            hint=f"give the learner bound={length:g}.",
         )  # fmt: skip
     if randomizer.betting == "unknown":
         refuse_pair(learner, randomizer, "its noise is not symmetric, and the bets rest on that")

@@ -102,13 +102,15 @@ class Coordinatewise(PureLearner[CoordinatewiseState]):
     def step_sparse(self, state: CoordinatewiseState, index: Ints, values: Floats) -> CoordinatewiseState:
         """`step` for a report that is 0 but for `values` at `index`, each named once."""
         index, values = np.asarray(index), np.asarray(values, dtype=np.float64)
-        valid = index.ndim == 1 and index.shape == values.shape and np.unique(index).size == index.size
+        whole = index.dtype.kind in "iu" or not index.size
+        valid = whole and index.ndim == 1 and index.shape == values.shape
+        valid = valid and np.unique(index).size == index.size
         if not valid or not np.isfinite(values).all() or ((index < 0) | (index >= state.w.size)).any():
             raise DataError(
                 f"a sparse report to Coordinatewise must be finite numbers at places 0 … {state.w.size - 1}."
             )
         kept = values != 0
-        return self._touch(state._replace(t=state.t + 1), index[kept], values[kept])
+        return self._touch(state._replace(t=state.t + 1), index[kept].astype(np.int64), values[kept])
 
     def _touch(self, state: CoordinatewiseState, j: Ints, g: Floats) -> CoordinatewiseState:
         w, mean, L, V, since = (a.copy() for a in (state.w, state.mean, state.L, state.V, state.since))
@@ -123,7 +125,7 @@ class Coordinatewise(PureLearner[CoordinatewiseState]):
 
     def accept(self, randomizer: Randomizer, dim: int) -> None:  # noqa: ARG002 (in every dimension the same)
         """Needs |E g̃ⱼ| ≤ bound, and noise on which bets are safe."""
-        require_bets(self, randomizer, self.bound)
+        require_bets(self, randomizer, self.bound, randomizer.bound)
 
     def regret(self, state: CoordinatewiseState, norm: float | Floats) -> float:
         """In expectation: for a competitor with |uⱼ| ≤ norm in each coordinate, or with those sizes."""

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 from untold.convex.lanes import square
 from untold.core import Floats, Randomizer
 from untold.errors import positive, refuse, whole
-from untold.learners.base import PureLearner, refuse_pair
+from untold.learners.base import PureLearner, longest, refuse_pair
 
 __all__ = ["LazyDescent", "LazyState"]
 
@@ -54,7 +54,7 @@ class LazyDescent(PureLearner[LazyState]):
     @classmethod
     def told(cls, randomizer: Randomizer, dim: int, *, radius: float, horizon: int) -> Self:
         """With E = L² + E‖ξ‖² of a randomiser."""
-        energy = randomizer.bound**2 + randomizer.noise_energy(dim)
+        energy = longest(randomizer, dim) ** 2 + randomizer.noise_energy(dim)
         return cls(radius=radius, horizon=horizon, energy=energy)
 
     @property
@@ -73,7 +73,7 @@ class LazyDescent(PureLearner[LazyState]):
 
     def accept(self, randomizer: Randomizer, dim: int) -> None:
         """Needs no more than the energy it was told of."""
-        energy = randomizer.bound**2 + randomizer.noise_energy(dim)
+        energy = longest(randomizer, dim) ** 2 + randomizer.noise_energy(dim)
         if energy > self.energy * (1 + 1e-12):
             refuse_pair(
                 self, randomizer, f"E‖report‖² may be {energy:g}, above the {self.energy:g} planned for"

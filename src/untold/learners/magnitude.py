@@ -11,7 +11,8 @@ place of the peak, in units of its width, and z = s − h its distance from the 
 * Y < ¼ or X > 32Y, where those terms cancel: from the end u = 1, by an asymptotic series or a
 quadrature rule.
 
-Accuracy: relative error ≤ 1e-13 + 1e-15·M. The logarithm is finite wherever x ≠ 0 and y < 1e300.
+Accuracy: relative error ≤ 1e-13 + 1e-15·M. The logarithm is finite wherever X ≥ 1e-150 and Y ≤ 1e100, and
+nothing is NaN for a in [1e-100, 1e100].
 """
 
 import math

@@ -36,7 +36,10 @@ def p_norm(v: Floats, p: float) -> float:
     >>> p_norm(np.array([3.0, 4.0]), 2.0)
     5.0
     """
-    return math.sqrt(square(v)) if p == 2 else float(np.linalg.norm(v, p))
+    if p == 2:
+        return math.sqrt(square(v))
+    top = float(np.abs(v).max())  # powers of v/top neither overflow nor all vanish
+    return top * float(np.linalg.norm(v / top, p)) if top else 0.0
 
 
 def _link(v: Floats, p: float) -> Floats:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from untold.core import Floats, Randomizer
-from untold.errors import DataError, positive
+from untold.errors import positive, refuse
 from untold.learners.base import PureLearner, require_bets
 from untold.learners.priors import Conjugate, Prior, conjugate_bound
 
@@ -59,18 +59,18 @@ class AdaptivePotential(PureLearner[PotentialState]):
 
     def _start(self, zeros: Floats) -> PotentialState:
         if zeros.size != 1:
-            raise DataError(
-                "`dim` of AdaptivePotential must be 1.", hint="Reduction takes it to any dimension."
-            )
+            hint = "Reduction takes it to any dimension."
+            raise refuse("dim", zeros.size, of="AdaptivePotential", allowed="1", hint=hint)
         return PotentialState(0, zeros, zeros, 0.0, 0.0)
 
     def _update(self, state: PotentialState, g: Floats) -> PotentialState:
-        L, V = state.L - float(g[0]), state.V + float(g[0] * g[0])
+        s = float(g[0])
+        L, V = state.L - s, state.V + s * s
         return state._replace(w=np.array([self.prior.bet(L, V, self.largest_bet)]), L=L, V=V)
 
     def accept(self, randomizer: Randomizer, dim: int) -> None:  # noqa: ARG002 (always 1)
         """Needs |E g̃| ≤ bound, and noise on which bets are safe."""
-        require_bets(self, randomizer, self.bound)
+        require_bets(self, randomizer, self.bound, randomizer.bound)
 
     def regret(self, state: PotentialState, norm: float) -> float:
         """In expectation."""

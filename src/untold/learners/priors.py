@@ -25,7 +25,7 @@ from typing import Protocol
 import numpy as np
 
 from untold.core import Floats
-from untold.errors import positive, refuse
+from untold.errors import between, positive, refuse
 from untold.learners.magnitude import LARGEST, bet, magnitude
 
 __all__ = ["ChernovVovk", "Conjugate", "Improper", "Prior", "Uniform", "conjugate_bound"]
@@ -104,7 +104,9 @@ def _panels(L: float, V: float, C: float) -> tuple[Floats, Floats]:
 
 
 def _half_line(weight: Callable[[Floats], Floats], L: float, V: float, C: float) -> float:
-    """∫₀^C weight(v)·2·sinh(v|L|)·e^{−v²V} dv with the sign of L, at most LARGEST in size."""
+    """∫₀^C weight(v)·2·sinh(v|L|)·e^{−v²V} dv with the sign of L, at most LARGEST in size; 0 at V > 1e300."""
+    if not V <= 1e300:
+        return 0.0
     size = min(abs(L), 1e150)
     v, dv = _panels(size, V, C)
     exponent = v * size - v * v * V
@@ -169,6 +171,9 @@ def conjugate_bound(prior: Prior, V: float, C: float, norm: float) -> float:
     """
     from scipy.optimize import brentq
 
+    between("norm", norm, 0.0, LARGEST, of="regret", ends="[)")
+    if not V <= 1e300:
+        return math.inf
     high = 1.0
     while prior.bet(high, V, C) < norm:
         high *= 2.0

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from untold.convex.lanes import inner, square
 from untold.core import Floats, Randomizer
 from untold.errors import between, positive
-from untold.learners.base import PureLearner, require_bets
+from untold.learners.base import PureLearner, longest, require_bets
 from untold.learners.mirror import p_norm, turned
 from untold.learners.priors import Conjugate, Prior, conjugate_bound
 
@@ -75,9 +75,9 @@ class Reduction(PureLearner[ReductionState]):
         v = self.prior.bet(L, V, self.largest_bet)
         return state._replace(w=v * z, v=v, z=z, L=L, V=V, S=S)
 
-    def accept(self, randomizer: Randomizer, dim: int) -> None:  # noqa: ARG002 (in every dimension the same)
+    def accept(self, randomizer: Randomizer, dim: int) -> None:
         """Needs ‖E g̃‖ ≤ bound, and noise on which bets are safe."""
-        require_bets(self, randomizer, self.bound)
+        require_bets(self, randomizer, self.bound, longest(randomizer, dim))
 
     def regret(self, state: ReductionState, norm: float) -> float:
         """In expectation, for ‖u‖ₚ = norm."""

@@ -10,6 +10,8 @@ probability γ (Poisson) amplifies add-or-remove-one, a subset of fixed size (γ
 replace-one. Noise on a sum, sampled, is accounted by its loss distribution or its Rényi curve instead.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from untold.core import Relation
@@ -77,7 +79,7 @@ def poisson_sample(claim: Claim, rate: float) -> Claim:
     assumption = "records were sampled independently and the sample is secret"
     if isinstance(claim, PLD):
         step = _one_step(claim, "poisson_sample")
-        return PLD((Noise(step.law, step.scale, rate),), **claim.common()).assuming(assumption)
+        return PLD((replace(step, rate=rate),), **claim.common()).assuming(assumption)
     _require(claim, Relation.ADD_OR_REMOVE_ONE, "poisson_sample")
     if isinstance(claim, GDP):
         gaussian = convert(claim, PLD)
