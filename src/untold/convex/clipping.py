@@ -118,9 +118,8 @@ def _quantise_any(v: Floats, grid: float, K: int, q: Ints) -> None:
 
 
 @inlined
-def clip_l2(v: Floats, grid: float, K: int, q: Ints) -> None:
-    """One row of `L2Clip.quantise`. Squares that neither overflow nor underflow nor are NaN need no care."""
-    s = square(v)
+def clip_l2(v: Floats, s: float, grid: float, K: int, q: Ints) -> None:
+    """One row of `L2Clip.quantise`, s = ‖v‖². Only what overflows, underflows or is NaN wants care."""
     if TINY < s < HUGE:
         length = math.sqrt(s)
         scale = 1.0 / grid if length <= K * grid else K / length
@@ -134,7 +133,7 @@ def clip_l2(v: Floats, grid: float, K: int, q: Ints) -> None:
 @kernel
 def _clip_l2(rows: Floats, grid: float, K: int, out: Ints) -> None:
     for i in range(rows.shape[0]):
-        clip_l2(rows[i], grid, K, out[i])
+        clip_l2(rows[i], square(rows[i]), grid, K, out[i])
 
 
 @kernel

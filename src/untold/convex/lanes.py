@@ -20,9 +20,9 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from untold.compiled import bitwise
-from untold.core import Floats
+from untold.core import Floats, Ints
 
-__all__ = ["LANES", "inner", "inner_by_lanes", "square"]
+__all__ = ["LANES", "inner", "inner_at", "inner_by_lanes", "square", "square_at"]
 
 LANES = 16
 DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
@@ -113,3 +113,45 @@ def square(a: Floats) -> float:
     25.0
     """
     return _inner(a, a)
+
+
+@bitwise
+def _added(lanes: Floats) -> float:
+    width = LANES // 2
+    while width:
+        for k in range(width):
+            lanes[k] = lanes[k] + lanes[k + width]
+        width //= 2
+    return lanes[0]
+
+
+@bitwise
+def inner_at(values: Floats, places: Ints, b: Floats, lanes: Floats) -> float:
+    """⟨a, b⟩ for a that is 0 but for `values` at `places` (rising): the bits of `inner`, at their cost alone.
+
+    `lanes` is room for as many numbers as there are lanes.
+
+    >>> inner_at(np.array([2.0]), np.array([1]), np.array([3.0, 4.0]), np.empty(LANES))
+    8.0
+    """
+    for k in range(LANES):
+        lanes[k] = 0.0
+    for k in range(values.size):
+        lane = places[k] % LANES
+        lanes[lane] = lanes[lane] + values[k] * b[places[k]]
+    return _added(lanes)
+
+
+@bitwise
+def square_at(values: Floats, places: Ints, lanes: Floats) -> float:
+    """‖a‖² likewise: the bits of `square`.
+
+    >>> square_at(np.array([3.0]), np.array([100]), np.empty(LANES))
+    9.0
+    """
+    for k in range(LANES):
+        lanes[k] = 0.0
+    for k in range(values.size):
+        lane = places[k] % LANES
+        lanes[lane] = lanes[lane] + values[k] * values[k]
+    return _added(lanes)

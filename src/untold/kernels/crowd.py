@@ -1,8 +1,8 @@
 """From a row to its report, inside a loop: margin, subgradient, clip, quantise, exact noise.
 
-Everything here has a readable twin: margins in `untold.convex.rows`, slopes in `untold.convex.losses`,
-the clip in `untold.convex.clipping`, PrivUnitG in `untold.private.noise`. Rows are a matrix (float64
-or float32) or CSR.
+Everything here has a readable twin: margins in `untold.convex.rows` (a sparse row has those of the full one),
+slopes in `untold.convex.losses`, the clip in `untold.convex.clipping`, PrivUnitG in `untold.private.noise`.
+Rows are a matrix (float64 or float32) or CSR.
 
 A row whose margin or subgradient is not finite wants care: the loop leaves it to the readable path.
 """
@@ -10,23 +10,21 @@ A row whose margin or subgradient is not finite wants care: the loop leaves it t
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
 from numba import types
 from numba.extending import overload
 
 from untold.compiled import bitwise
 from untold.convex.clipping import clip_l2
-from untold.convex.lanes import inner, square
+from untold.convex.lanes import inner, inner_at, square
 from untold.core import Floats, Ints
 from untold.kernels.slopes import Slope, slope
 from untold.private.sampling.directional import privunit_g_row
 from untold.private.sampling.keystream import Words
 
-__all__ = ["Dense", "Noise", "Sparse", "finite", "report", "shorten", "subgradient"]
+__all__ = ["Dense", "Noise", "Sparse", "report", "shorten", "subgradient"]
 
 OPEN, ADDED, PRIVUNIT_G = range(3)
 FLAGS = {"forceinline": True, "error_model": "numpy", "_nrt": False}
-EXPONENT = 0x7FF0000000000000
 
 
 class Dense(NamedTuple):
@@ -37,12 +35,14 @@ class Dense(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """Rows in CSR form, each place named once, and labels, (M, n)."""
+    """Rows in CSR form, places rising, and labels, (M, n); room for the lanes of a sum."""
 
     values: Any
     places: Any
     ends: Any
     y: Floats
+    lanes: Floats
+    dim: int
 
 
 class Noise(NamedTuple):
@@ -73,17 +73,17 @@ def subgradient(rows: Any, i: int, m: int, loss: Slope, w: Floats, v: Floats) ->
 
 
 @bitwise
-def finite(v: Floats) -> bool:
-    """Whether every entry is finite: none has all the bits of its exponent set."""
-    bad = np.int64(0)
-    bits = v.view(np.int64)
+def _dense(rows: Dense, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
+    x = rows.X[i]
+    z = inner(x, w)
+    s = slope(loss, z, rows.y[m, i])
     for j in range(v.size):
-        bad += np.int64((bits[j] & EXPONENT) == EXPONENT)
-    return bad == 0
+        v[j] = s * x[j]
+    return math.isfinite(z)
 
 
 @bitwise
-def _dense(rows: Dense, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
+def _narrow(rows: Dense, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
     x = rows.X[i]
     for j in range(v.size):
         v[j] = x[j]
@@ -91,51 +91,51 @@ def _dense(rows: Dense, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bo
     s = slope(loss, z, rows.y[m, i])
     for j in range(v.size):
         v[j] = s * v[j]
-    return math.isfinite(z) and finite(v)
+    return math.isfinite(z)
 
 
 @bitwise
 def _sparse(rows: Sparse, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
     start, stop = rows.ends[i], rows.ends[i + 1]
     values, places = rows.values[start:stop], rows.places[start:stop]
-    gathered = v[: values.size]
-    for k in range(values.size):
-        gathered[k] = w[places[k]]
-    z = inner(values, gathered)
+    z = inner_at(values, places, w, rows.lanes)
     s = slope(loss, z, rows.y[m, i])
     v[:] = 0.0
     for k in range(values.size):
         v[places[k]] = s * values[k]
-    return math.isfinite(z) and finite(v)
+    return math.isfinite(z)
 
 
 @overload(subgradient, strict=False, jit_options=FLAGS)
 def _choose(rows: Any, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> Any:  # noqa: ARG001
-    if isinstance(rows, types.NamedTuple) and rows.instance_class is Dense:
-        return lambda rows, i, m, loss, w, v: _dense(rows, i, m, loss, w, v)  # noqa: PLW0108
     if isinstance(rows, types.NamedTuple) and rows.instance_class is Sparse:
         return lambda rows, i, m, loss, w, v: _sparse(rows, i, m, loss, w, v)  # noqa: PLW0108
+    if isinstance(rows, types.NamedTuple) and rows.instance_class is Dense:
+        if rows[0].dtype == types.float64:
+            return lambda rows, i, m, loss, w, v: _dense(rows, i, m, loss, w, v)  # noqa: PLW0108
+        return lambda rows, i, m, loss, w, v: _narrow(rows, i, m, loss, w, v)  # noqa: PLW0108
     return None
 
 
 @bitwise
-def shorten(v: Floats, bound: float) -> None:
-    """v ← v·min(1, bound/‖v‖), for reports that are not private."""
-    size = math.sqrt(square(v))
+def shorten(v: Floats, s: float, bound: float) -> None:
+    """v ← v·min(1, bound/‖v‖), s = ‖v‖², for reports that are not private."""
+    size = math.sqrt(s)
     if size > bound:
         for j in range(v.size):
             v[j] = v[j] * (bound / size)
 
 
 @bitwise
-def report(noise: Noise, i: int, m: int, v: Floats, q: Ints, out: Ints, g: Floats) -> bool:
-    """g ← the report of subgradient v for row i of model m; False where floats cannot decide it."""
+def report(noise: Noise, i: int, m: int, v: Floats, q: Ints, out: Ints) -> bool:
+    """v ← its report, for row i of model m; False where v is not finite or floats cannot decide it."""
+    s = square(v)
+    if not math.isfinite(s):
+        return False
     if noise.kind == OPEN:
-        shorten(v, noise.bound)
-        for j in range(v.size):
-            g[j] = v[j]
+        shorten(v, s, noise.bound)
         return True
-    clip_l2(v, noise.grid, noise.K, q)
+    clip_l2(v, s, noise.grid, noise.K, q)
     undecided = 0
     if noise.kind == ADDED:
         for j in range(q.size):
@@ -149,5 +149,5 @@ def report(noise: Noise, i: int, m: int, v: Floats, q: Ints, out: Ints, g: Float
             q, noise.K, noise.chance[m, i], noise.Q[m, i], noise.inverse[m, i], out,
         )  # fmt: skip
     for j in range(q.size):
-        g[j] = out[j] * noise.grid
+        v[j] = out[j] * noise.grid
     return undecided == 0

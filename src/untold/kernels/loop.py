@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from untold.compiled import loop
-from untold.convex.lanes import inner
+from untold.convex.lanes import inner_at, square_at
 from untold.core import Floats, Ints
 from untold.kernels.coordinatewise import advance_sparse
-from untold.kernels.crowd import Noise, Sparse, finite, report, shorten, subgradient
+from untold.kernels.crowd import Noise, Sparse, report, shorten, subgradient
 from untold.kernels.slopes import Slope, slope
 from untold.kernels.twins import advance
 
@@ -24,14 +24,13 @@ class Room(NamedTuple):
     """Where one row is worked on."""
 
     v: Floats
-    g: Floats
     q: Ints
     out: Ints
 
     @classmethod
     def of(cls, dim: int) -> Self:
         """For that many coordinates."""
-        return cls(np.empty(dim), np.empty(dim), np.empty(dim, np.int64), np.empty(dim, np.int64))
+        return cls(np.empty(dim), np.empty(dim, np.int64), np.empty(dim, np.int64))
 
 
 @loop
@@ -45,15 +44,15 @@ def pass_rows(
     Where `kept` has room, reports are kept in it.
     """
     models = model.w.shape[0]
-    v, g, q, out = room
+    v, q, out = room
     for k in range(start, stop):
         i, m = k // models, k % models
-        if not (subgradient(rows, first + i, m, loss, model.w[m], v) and report(noise, i, m, v, q, out, g)):
+        if not (subgradient(rows, first + i, m, loss, model.w[m], v) and report(noise, i, m, v, q, out)):
             return k
         if kept.size > 0:
-            for j in range(g.size):
-                kept[m, first + i, j] = g[j]
-        advance(model, m, g)
+            for j in range(v.size):
+                kept[m, first + i, j] = v[j]
+        advance(model, m, v)
     return stop
 
 
@@ -69,15 +68,14 @@ def pass_open_sparse(
         part = slice(rows.ends[row], rows.ends[row + 1])
         values, places = rows.values[part], rows.places[part]
         v = room.v[: values.size]
-        for j in range(v.size):
-            v[j] = model.w[m, places[j]]
-        z = inner(values, v)
+        z = inner_at(values, places, model.w[m], rows.lanes)
         s = slope(loss, z, rows.y[m, row])
         for j in range(v.size):
             v[j] = s * values[j]
-        if not (math.isfinite(z) and finite(v)):
+        size = square_at(v, places, rows.lanes)
+        if not math.isfinite(z + size):
             return k
-        shorten(v, bound)
+        shorten(v, size, bound)
         advance_sparse(model, m, places, v)
     return stop
 
@@ -89,10 +87,7 @@ def take(model: Any, m: int, g: Floats) -> None:
 
 
 @loop
-def absorb_reports(reports: Floats, model: Any) -> int:
-    """Takes each report of the one model, in order, as far as they are finite numbers; returns how many."""
+def absorb_reports(reports: Floats, model: Any) -> None:
+    """Takes each report of the one model, in order."""
     for i in range(reports.shape[0]):
-        if not finite(reports[i]):
-            return i
         advance(model, 0, reports[i])
-    return reports.shape[0]

@@ -29,12 +29,7 @@ class Twin(NamedTuple):
 
     def pack(self, learner: object, states: Sequence[Any]) -> Any:
         """The states, side by side."""
-        columns = {
-            name: np.array(
-                [getattr(state, name) for state in states], dtype=None if name == "t" else np.float64
-            )
-            for name in states[0]._fields
-        }
+        columns = {name: np.array([getattr(state, name) for state in states]) for name in states[0]._fields}
         return self.arrays(**columns, **(self.settings(learner) or {}))
 
     def unpack(self, arrays: Any, m: int) -> Any:

@@ -11,18 +11,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from untold.convex.lanes import square
 from untold.core import Floats, Ints, Randomizer
 from untold.errors import between, positive, refuse
-from untold.kernels.crowd import ADDED, OPEN, PRIVUNIT_G, Noise, shorten
+from untold.kernels.crowd import ADDED, OPEN, Noise, shorten
+from untold.local.drawn import Drawn, in_floats
 from untold.private import noise
 from untold.private.claim import Claim
-from untold.private.classic import Pure
 from untold.private.randomizers.base import GridRandomizer
-from untold.private.randomizers.privunitg import PrivUnitG, privunit_g_law
-from untold.private.sampling import directional
-from untold.private.sampling.additive import normals
+from untold.private.randomizers.privunitg import PrivUnitG
 
-__all__ = ["Added", "Asked", "Chunk", "Crowd", "Drawn", "Each", "Given", "Open", "crowd_of", "noise_of"]
+__all__ = ["Added", "Asked", "Chunk", "Crowd", "Each", "Given", "Open", "crowd_of", "noise_of"]
 
 Each = Callable[[int], Randomizer | None]
 Given = Randomizer | Sequence[float] | Floats | Each | None
@@ -59,12 +58,8 @@ def shortened(v: Floats, bound: float) -> Floats:
     array([0.6, 0.8])
     """
     g = v.copy()
-    shorten(g, bound)
+    shorten(g, square(g), bound)
     return g
-
-
-def _steps(report: Ints, grid: float) -> Floats:
-    return np.multiply(report, grid, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -137,87 +132,7 @@ class _AddedChunk:
         return {"added": self.added}
 
     def report(self, r: int, v: Floats) -> Floats:
-        return _steps(self.one.clip.quantise(v[np.newaxis])[0] + self.added[r], self.one.grid)
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """PrivUnitG for all, or at an ε for each; inf is a row that reports openly, on the same grid."""
-
-    one: PrivUnitG
-    epsilons: Floats | None = None
-    kind = PRIVUNIT_G
-
-    @property
-    def bound(self) -> float:
-        """The randomiser's."""
-        return self.one.bound
-
-    @property
-    def guarantee(self) -> Claim | None:
-        """The randomiser's; with an ε for each, the least anybody has."""
-        if self.epsilons is None:
-            return self.one.guarantee
-        if not self.epsilons.size or self.epsilons.max() == np.inf:
-            return None
-        common = self.one.guarantee.common()
-        return Pure(float(self.epsilons.max()), **common)
-
-    def randomizers(self, rows: int) -> list[Randomizer]:  # noqa: ARG002 (they differ in ε alone)
-        """The one."""
-        return [self.one]
-
-    def size(self, dim: int) -> int:
-        """Rows in a chunk."""
-        return noise.draws_at_once(dim)
-
-    def chunk(self, c: int, rows: range, dim: int) -> "_DrawnChunk":
-        """Draws its words."""
-        source = noise.branched(self.one.source, c)
-        draws = noise.privunit_g_draws(len(rows), dim, source)
-        levels = np.full(len(rows), self.one.epsilon)
-        if self.epsilons is not None:
-            held = [r for r, i in enumerate(rows) if 0 <= i < self.epsilons.size]
-            levels[held] = self.epsilons[[rows[r] for r in held]]
-        return _DrawnChunk(self.one, draws, levels, source)
-
-
-@dataclass(frozen=True)
-class _DrawnChunk:
-    one: PrivUnitG
-    draws: noise.Draws
-    levels: Floats
-    source: noise.Source
-
-    def _law(self, level: float) -> tuple[int, float, float]:
-        if level == np.inf:
-            return 0, 0.0, 0.0
-        law = privunit_g_law(level)
-        return law.chance, law.Q, law.inverse
-
-    def fields(self) -> dict[str, Any]:
-        z1, z2, error = (np.empty(self.draws.radial.shape) for _ in range(3))
-        normals(self.draws.radial.ravel(), self.draws.angular.ravel(), z1.ravel(), z2.ravel(), error.ravel())
-        different, which = np.unique(self.levels, return_inverse=True)
-        laws = [self._law(level) for level in different.tolist()]
-        chance, Q, inverse = (np.array(column)[which] for column in zip(*laws, strict=True))
-        return {
-            "z1": z1, "z2": z2, "error": error, "coins": self.draws.coins, "tails": self.draws.tails,
-            "chance": chance.astype(np.int64), "Q": Q, "inverse": inverse,
-        }  # fmt: skip
-
-    def report(self, r: int, v: Floats) -> Floats:
-        q: Ints = self.one.clip.quantise(v[np.newaxis])
-        chance, Q, inverse = self._law(float(self.levels[r]))
-        K = self.one.clip.steps
-        if not chance:
-            return _steps(q[0], self.one.grid)
-        out = np.empty_like(q)
-        words = self.draws.radial[r], self.draws.angular[r], self.draws.coins[r : r + 1]
-        if directional.privunit_g(*words, self.draws.tails[r : r + 1], q, K, chance, Q, inverse, out):
-            own = noise.branched(self.source, r)
-            self.draws.decide(r, q[0], out[0], K, chance, Q, inverse, own)
-        return _steps(out[0], self.one.grid)
+        return in_floats(self.one.clip.quantise(v[np.newaxis])[0] + self.added[r], self.one.grid)
 
 
 @dataclass(frozen=True)
@@ -264,8 +179,8 @@ class _AskedChunk:
 def crowd_of(given: Given, rows: int, bound: float, seed: int | None = None) -> Crowd:
     """The crowd a caller means by `randomizer`; with a seed, a simulation of it.
 
-    >>> crowd_of(PrivUnitG(epsilon=1.0), 10, 1.0).kind == PRIVUNIT_G
-    True
+    >>> type(crowd_of(PrivUnitG(epsilon=1.0), 10, 1.0)).__name__
+    'Drawn'
     """
     bound = positive("bound", bound, of="learn")
     if given is None:
@@ -276,7 +191,7 @@ def crowd_of(given: Given, rows: int, bound: float, seed: int | None = None) -> 
         return Drawn(given)
     if isinstance(given, GridRandomizer) and given.added_noise(0, 1) is not None:
         return Added(given)
-    if hasattr(given, "encode"):
+    if hasattr(given, "noise_energy"):
         randomizer: Any = given
         return Asked(lambda _: randomizer, randomizer.bound, randomizer)
     if callable(given):

@@ -11,11 +11,11 @@ no rows at all                               nothing: the answer is the point on
 ===========================================  =====================================================
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from untold.convex.lanes import LANES
 from untold.core import Floats, Loss
 from untold.errors import DataError
 from untold.kernels.crowd import Dense, Sparse
@@ -58,15 +58,18 @@ def checked_rows(X: Any, y: object, models: int, dim: int | None = None) -> Rows
         matrix = matrix.copy()
         matrix.sum_duplicates()
     values = np.ascontiguousarray(matrix.data, dtype=np.float64)
-    return Sparse(values, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64), labels)
+    places, ends = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return Sparse(values, places, ends, labels, np.empty(LANES), matrix.shape[1])
 
 
-def row_of(rows: Rows, i: int) -> tuple[Floats, Sequence[int] | slice]:
-    """The entries of row i and where they stand."""
+def row_of(rows: Rows, i: int, dim: int) -> Floats:
+    """Row i in full."""
     if isinstance(rows, Dense):
-        return rows.X[i].astype(np.float64), slice(None)
+        return np.asarray(rows.X[i], dtype=np.float64)
     part = slice(rows.ends[i], rows.ends[i + 1])
-    return rows.values[part], rows.places[part]
+    x = np.zeros(dim)
+    x[rows.places[part]] = rows.values[part]
+    return x
 
 
 def _readable(loss: Loss, y: float) -> bool:
@@ -81,9 +84,7 @@ def row_subgradient(loss: Loss, w: Floats, rows: Rows, i: int, m: int) -> Floats
     >>> row_subgradient(Logistic(), np.zeros(2), checked_rows([[1.0, 2.0]], [1.0], 1), 0, 0).tolist()
     [-0.5, -1.0]
     """
-    x, places = row_of(rows, i)
-    y = rows.y[m, i]
-    g = np.zeros(w.size)
-    if np.isfinite(x).all() and _readable(loss, float(y)):
-        g[places] = loss.subgradient(np.ascontiguousarray(w[places]), x, y)
-    return g
+    x, y = row_of(rows, i, w.size), rows.y[m, i]
+    if not np.isfinite(x).all() or not _readable(loss, float(y)):
+        return np.zeros(w.size)
+    return loss.subgradient(w, x, y)

@@ -1,0 +1,47 @@
+"""The house learner in arrays: the twin of `untold.learners.bettor`."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from untold.convex.lanes import square
+from untold.core import Floats, Ints
+from untold.kernels.twins import fold, rate, twin
+from untold.learners.bettor import Bettor, BettorState, stretch
+
+__all__ = ["BettorArrays"]
+
+
+class BettorArrays(NamedTuple):
+    """M states, and the settings."""
+
+    t: Ints
+    w: Floats
+    mean: Floats
+    theta: Floats
+    S: Floats
+    horizon: Ints
+    bound: float
+    decay: float
+
+
+def _settings(learner: Bettor) -> dict[str, float]:
+    return {"bound": learner.bound, "decay": learner.average.decay}
+
+
+@twin(Bettor, BettorState, _settings)
+def advance_bettor(model: BettorArrays, m: int, g: Floats) -> None:
+    """`Bettor.step`."""
+    w, theta = model.w[m], model.theta[m]
+    model.t[m] += 1
+    t = np.float64(model.t[m])
+    fold(model.mean[m], w, rate(model.decay, t))
+    if model.t[m] > model.horizon[m]:
+        model.horizon[m] *= 2
+    for j in range(g.size):
+        theta[j] = theta[j] - g[j]
+    model.S[m] += square(g)
+    T, d = np.float64(model.horizon[m]), np.float64(g.size)
+    f = stretch(square(theta), model.S[m], t, T, model.bound, d)
+    for j in range(w.size):
+        w[j] = f * theta[j]
