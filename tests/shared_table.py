@@ -5,6 +5,7 @@ from untold.learners.average import LINEAR
 from untold.learners.banco import Banco
 from untold.learners.bandit import BanditDescent
 from untold.learners.base import longest
+from untold.learners.bettor import Bettor
 from untold.learners.coordinatewise import Coordinatewise
 from untold.learners.descent import Descent
 from untold.learners.dog import DistanceOverGradients
@@ -62,6 +63,8 @@ LEARNERS = {  # name → (randomiser or None, dimension) → learner for reports
     "reduction-p": lambda r, dim: Reduction(prior=Uniform(), p=1.5, bound=_bound(r, dim)),
     "reduction-chernov-vovk": lambda r, dim: Reduction(prior=ChernovVovk(), bound=_bound(r, dim)),
     "coordinatewise": lambda r, dim: Coordinatewise(bound=r.bound if r else 1.0),
+    "bettor": lambda r, dim: Bettor(horizon=50, bound=_bound(r, dim)),
+    "bettor-told": lambda r, dim: Bettor(horizon=500, bound=_bound(r, dim), variance=1e4),
     "mirror-descent": lambda r, dim: MirrorDescent(radius=2.0),
     "mirror-descent-p": lambda r, dim: MirrorDescent(p=1.2, radius=2.0),
     "lazy-descent": _lazy,

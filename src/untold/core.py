@@ -97,7 +97,7 @@ class Randomizer(Protocol):
     """Turns one person's vector into a report that may leave their hands.
 
     It clips to ``bound`` itself, so its guarantee holds for every input whatever. ``betting`` says how well
-    it is known that E exp(s − s²) ≤ 1 + E s for s = v⟨report, a⟩, ‖a‖₂ = 1, |v| ≤ 1/(5·bound), which learners
+    it is known that E exp(s − s²) ≤ 1 + E s for s = v⟨report, a⟩ whenever |E s| ≤ 1/5, which learners
     that bet on reports rest on: "proved", "checked numerically" or "unknown".
     """
 

@@ -22,11 +22,12 @@ class BettorArrays(NamedTuple):
     S: Floats
     horizon: Ints
     bound: float
+    variance: float  # 0 where it is measured
     decay: float
 
 
 def _settings(learner: Bettor) -> dict[str, float]:
-    return {"bound": learner.bound, "decay": learner.average.decay}
+    return {"bound": learner.bound, "variance": learner.variance or 0.0, "decay": learner.average.decay}
 
 
 @twin(Bettor, BettorState, _settings)
@@ -42,6 +43,7 @@ def advance_bettor(model: BettorArrays, m: int, g: Floats) -> None:
         theta[j] = theta[j] - g[j]
     model.S[m] += square(g)
     T, d = np.float64(model.horizon[m]), np.float64(g.size)
-    f = stretch(square(theta), model.S[m], t, T, model.bound, d)
+    nu = model.variance if model.variance > 0.0 else model.S[m] / (t * d)
+    f = stretch(square(theta), nu, t, T, model.bound, d)
     for j in range(w.size):
-        w[j] = f * theta[j]
+        w[j] = f * theta[j] if f > 0.0 else 0.0

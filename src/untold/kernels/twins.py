@@ -84,5 +84,9 @@ def rate(decay: float, t: float) -> float:
 @bitwise
 def fold(mean: Floats, w: Floats, rho: float) -> None:
     """`Average.fold`, in place."""
-    for j in range(w.size):
-        mean[j] = mean[j] + rho * (w[j] - mean[j])
+    if rho == 1.0:
+        for j in range(w.size):
+            mean[j] = w[j]
+    else:
+        for j in range(w.size):
+            mean[j] = mean[j] + rho * (w[j] - mean[j])

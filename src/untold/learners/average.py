@@ -40,7 +40,8 @@ class Average:
 
     def fold(self, mean: Floats, w: Floats, t: int) -> Floats:
         """The average of t points, from that of the first t − 1 and the t-th."""
-        return mean + self.rate(t) * (w - mean)
+        rho = self.rate(t)
+        return w if rho == 1.0 else mean + rho * (w - mean)
 
 
 UNIFORM = Average(0.0)

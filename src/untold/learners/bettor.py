@@ -1,28 +1,30 @@
 """The house learner: a bet in every direction at once, taxed by the noise it measures. It asks for T alone.
 
-    θ = −Σ g̃ₛ,   ν = Σ‖g̃ₛ‖²/(t·d),   B₀ = ν·T·(1/λ − 1),   B = B₀ + ν·t,   λ = ⅘/√d
+    θ = −Σ g̃ₛ,   ν = Σ‖g̃ₛ‖²/(t·d),   B₀ = ν·T·(1/λ − 1),   B = B₀ + ν·t + 2G²,   λ = ⅘/√d
     wₜ₊₁ = (A/B)·(B₀/B)^{d/2}·exp(‖θ‖²/2B)·θ,   A = c·√(G·T·σ),   σ = √(ν·T)
 
-w is the gradient in θ of A·E exp(⟨v, θ⟩ − t·ν‖v‖²/2), v ~ N(0, I/B₀): what a purse of A has become that was
-spread over all bets v, where each round's noise takes its due. If reports are nothing but noise, ‖θ‖² is
-chi-square with d degrees, and λ makes a deviation of it worth about e^{0.4}: evidence has to beat chance, by
-less the larger d. A, what may be lost against w = 0, is the geometric mean of what the rows could lose, G·T,
-and of what noise alone hides, σ. When more than T reports come, T is doubled. The answer weighs wₜ by t³.
+w is the gradient in θ of A·E exp(⟨v, θ⟩ − (t·ν + 2G²)‖v‖²/2), v ~ N(0, I/B₀): what a purse of A has become
+that was spread over all bets v, where each round's noise takes its due. If reports are noise alone, ‖θ‖² is
+chi-square with d degrees, and λ makes a deviation of it worth about e^{0.4}: evidence has to beat chance,
+by less the larger d. A, what may be lost against w = 0, is the geometric mean of what the rows could lose,
+G·T, and of what noise alone hides, σ. When more than T reports come, T is doubled. wₜ is weighed by t³.
 
-Against any u, E R(u) ≤ A + ‖u‖·√(B·ln(1 + ‖u‖²B/A'²)), A' = A·(1 − λ)^{d/2}, B at t = T: proved in
-``proofs/bettor.md`` where ν is a bound known beforehand, checked numerically with ν as measured.
+E R(u) ≤ A + ‖u‖·√(B·ln(1 + ‖u‖²B/A'²)), A' = A·(B₀/B)^{d/2}, B as after T rounds: ``proofs/bettor.md``, for
+a `variance`, a bound on the noise, that is given instead of measured.
 """
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+import numpy as np
 
 from untold.compiled import bitwise
 from untold.convex.lanes import square
 from untold.core import Floats, Randomizer
-from untold.errors import positive, whole
+from untold.errors import between, positive, whole
 from untold.learners.average import Average
-from untold.learners.base import PureLearner, refuse_pair
+from untold.learners.base import PureLearner, longest, refuse_pair
 
 __all__ = ["Bettor", "BettorState", "spread", "stretch"]
 
@@ -54,19 +56,19 @@ def spread(d: float) -> float:
 
 
 @bitwise
-def stretch(square_of_theta: float, S: float, t: float, T: float, G: float, d: float) -> float:
-    """The f with w = f·θ; 0 before anything was seen.
+def stretch(square_of_theta: float, nu: float, t: float, T: float, G: float, d: float) -> float:
+    """The f with w = f·θ; 0 where ν says nothing, or θ is beyond floats.
 
-    >>> round(stretch(100.0, 50.0, 50.0, 100.0, 1.0, 1.0), 6)
-    0.165949
+    >>> round(stretch(100.0, 1.0, 50.0, 100.0, 1.0, 1.0), 6)
+    0.156787
     """
-    nu = S / (t * d)
-    if not nu > 0.0:
+    if not 0.0 < nu < 1e300 or not square_of_theta < math.inf:
         return 0.0
-    rounds = T * spread(d)
-    B = nu * (rounds + t)
+    B0 = nu * T * spread(d)
+    taken = nu * t + 2.0 * G * G
+    B = B0 + taken
     purse = PURSE * math.sqrt(G * T * math.sqrt(nu * T))
-    exponent = square_of_theta / (2.0 * B) - 0.5 * d * math.log1p(t / rounds)
+    exponent = square_of_theta / (2.0 * B) - 0.5 * d * math.log1p(taken / B0)
     return purse / B * math.exp(min(exponent, STEEPEST))
 
 
@@ -74,7 +76,10 @@ def stretch(square_of_theta: float, S: float, t: float, T: float, G: float, d: f
 class Bettor(PureLearner[BettorState]):
     """The house learner, for about `horizon` reports of means at most `bound`.
 
-    Regret: A + ‖u‖·√(B·ln(1 + ‖u‖²B/A'²)) in expectation; that ν may be measured is checked numerically.
+    Regret: A + ‖u‖·√(B·ln(1 + ‖u‖²B/A'²)) in expectation, for u fixed beforehand. Proved where `variance` is
+    given: at least σ² + 2G², σ² the sub-Gaussian proxy of the noise in any direction. Where it is measured,
+    the bound is checked numerically, for noise that outweighs the gradients and comes in no worse an order
+    than chance: reports that are quiet first and loud later, or all in one direction, can break it.
 
     >>> import numpy as np
     >>> learner = Bettor(horizon=1000)
@@ -88,36 +93,63 @@ class Bettor(PureLearner[BettorState]):
     average: Average = CUBIC
     horizon: int
     bound: float = 1.0
+    variance: float | None = None
 
     def __post_init__(self) -> None:
         whole("horizon", self.horizon, of="Bettor")
         positive("bound", self.bound, of="Bettor")
+        if self.variance is not None:
+            positive("variance", self.variance, of="Bettor")
+
+    @classmethod
+    def told(cls, randomizer: Randomizer, dim: int, *, horizon: int) -> Self:
+        """With ν from what a randomiser says of its noise: the bound is then proved.
+
+        >>> from untold import PrivUnitG
+        >>> round(Bettor.told(PrivUnitG(1.0), 10, horizon=1000).variance, 2)
+        9.42
+        """
+        G = longest(randomizer, dim)
+        learner = cls(horizon=horizon, bound=G, variance=randomizer.subexponential(dim)[0] + 2.0 * G * G)
+        learner.accept(randomizer, dim)
+        return learner
 
     def _start(self, zeros: Floats) -> BettorState:
         return BettorState(0, zeros, zeros, zeros, 0.0, int(self.horizon))
 
+    def _nu(self, S: float, t: int, d: int) -> float:
+        return S / (t * d) if self.variance is None else self.variance
+
     def _update(self, state: BettorState, g: Floats) -> BettorState:
         T = state.horizon if state.t <= state.horizon else 2 * state.horizon
         theta, S = state.theta - g, state.S + square(g)
-        w = stretch(square(theta), S, float(state.t), float(T), self.bound, float(g.size)) * theta
+        nu = self._nu(S, state.t, g.size)
+        f = stretch(square(theta), nu, float(state.t), float(T), self.bound, float(g.size))
+        w = f * theta if f else np.zeros(g.size)
         return state._replace(w=w, theta=theta, S=S, horizon=T)
 
-    def accept(self, randomizer: Randomizer, dim: int) -> None:  # noqa: ARG002 (in every dimension the same)
-        """Needs ‖E g̃‖ ≤ bound; any unbiased noise of finite energy, however it differs between providers."""
-        if randomizer.bound > self.bound:
-            refuse_pair(
-                self, randomizer, f"it clips to {randomizer.bound:g}, above the learner's {self.bound:g}",
-                hint=f"give the learner bound={randomizer.bound:g}.",
-            )  # fmt: skip
+    def accept(self, randomizer: Randomizer, dim: int) -> None:
+        """Needs ‖E g̃‖ ≤ bound; and no more noise than it was told of, if it was."""
+        length = longest(randomizer, dim)
+        if length > self.bound:
+            why = f"it clips to {length:g}, above the learner's bound {self.bound:g}"
+            refuse_pair(self, randomizer, why, hint=f"give the learner bound={length:g}.")
+        if self.variance is None:
+            return
+        proxy, tail = randomizer.subexponential(dim)
+        if tail > 0 or proxy + 2.0 * length**2 > self.variance:
+            refuse_pair(self, randomizer, f"its noise is not sub-Gaussian within variance {self.variance:g}")
 
     def regret(self, state: BettorState, norm: float) -> float:
-        """In expectation, with ν as measured."""
+        """In expectation; see above for what is proved."""
+        norm = between("norm", norm, 0.0, math.inf, of="Bettor.regret", ends="[)")
         d, T, t = state.w.size, state.horizon, max(1, state.t)
-        nu = state.S / (t * d)
+        nu = self._nu(state.S, t, d)
+        if not nu < 1e300:
+            return math.inf
         A = PURSE * math.sqrt(self.bound * T * math.sqrt(nu * T))
-        B = nu * (T * spread(d) + t)
-        if not B > 0 or not norm > 0:
+        taken, B0 = nu * t + 2.0 * self.bound**2, nu * T * spread(float(d))
+        if not B0 > 0 or not norm > 0:
             return A
-        kept = 0.5 * d * math.log1p(t / (T * spread(d)))  # −ln(A'/A)
-        odds = 2.0 * math.log(norm / A) + math.log(B) + 2.0 * kept
-        return A + norm * math.sqrt(B * (math.log1p(math.exp(-abs(odds))) + max(odds, 0.0)))
+        odds = 2.0 * math.log(norm / A) + math.log(B0 + taken) + d * math.log1p(taken / B0)
+        return A + norm * math.sqrt((B0 + taken) * (math.log1p(math.exp(-abs(odds))) + max(odds, 0.0)))

@@ -103,7 +103,7 @@ class GridRandomizer(ABC):
 
     @property
     def betting(self) -> str:
-        """How well it is known that E exp(s − s²) ≤ 1 + E s, s = v⟨report, a⟩, |v| ≤ 1/(5·bound).
+        """How well it is known that E exp(s − s²) ≤ 1 + E s, s = v⟨report, a⟩, v so that always |E s| ≤ 1/5.
 
         For symmetric noise it is Lemma 4 of van der Hoeven (2019).
         """
