@@ -1,5 +1,6 @@
 """The house learner in arrays: the twin of `untold.learners.bettor`."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from untold.convex.lanes import square
 from untold.core import Floats, Ints
 from untold.kernels.twins import fold, rate, twin
-from untold.learners.bettor import Bettor, BettorState, stretch
+from untold.learners.bettor import Bettor, BettorState, longest_square, stretch
 
 __all__ = ["BettorArrays"]
 
@@ -39,9 +40,15 @@ def advance_bettor(model: BettorArrays, m: int, g: Floats) -> None:
     fold(model.mean[m], w, rate(model.decay, t))
     if model.t[m] > model.horizon[m]:
         model.horizon[m] *= 2
+    energy, kept = square(g), 1.0
+    if not model.variance > 0.0:
+        limit = longest_square(model.S[m], t - 1.0, model.bound)
+        if not energy <= limit:
+            kept = math.sqrt(limit / energy)
+            energy = limit
     for j in range(g.size):
-        theta[j] = theta[j] - g[j]
-    model.S[m] += square(g)
+        theta[j] = theta[j] - kept * g[j]
+    model.S[m] += energy
     T, d = np.float64(model.horizon[m]), np.float64(g.size)
     nu = model.variance if model.variance > 0.0 else model.S[m] / (t * d)
     f = stretch(square(theta), nu, t, T, model.bound, d)

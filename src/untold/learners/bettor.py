@@ -1,6 +1,7 @@
 """The house learner: a bet in every direction at once, taxed by the noise it measures. It asks for T alone.
 
-    θ = −Σ g̃ₛ,   ν = Σ‖g̃ₛ‖²/(t·d),   B₀ = ν·T·(1/λ − 1),   B = B₀ + ν·t + 2G²,   λ = ⅘/√d
+    g' = g̃ₜ·min(1, ℓ/‖g̃ₜ‖),   ℓ² = max(G², 4·Σ‖g'ₛ‖²/(t − 1))
+    θ = −Σ g'ₛ,   ν = Σ‖g'ₛ‖²/(t·d),   B₀ = ν·T·(1/λ − 1),   B = B₀ + ν·t + 2G²,   λ = ⅘/√d
     wₜ₊₁ = (A/B)·(B₀/B)^{d/2}·exp(‖θ‖²/2B)·θ,   A = c·√(G·T·σ),   σ = √(ν·T)
 
 w is the gradient in θ of A·E exp(⟨v, θ⟩ − (t·ν + 2G²)‖v‖²/2), v ~ N(0, I/B₀): what a purse of A has become
@@ -8,9 +9,12 @@ that was spread over all bets v, where each round's noise takes its due. If repo
 chi-square with d degrees, and λ makes a deviation of it worth about e^{0.4}: evidence has to beat chance,
 by less the larger d. A, what may be lost against w = 0, is the geometric mean of what the rows could lose,
 G·T, and of what noise alone hides, σ. When more than T reports come, T is doubled. wₜ is weighed by t³.
+A gradient is no longer than G: a report that is longer, and twice as long as reports have been, is shortened
+to that, so that a few providers who ask for much more privacy than the others do not drown them; they count
+for less.
 
 E R(u) ≤ A + ‖u‖·√(B·ln(1 + ‖u‖²B/A'²)), A' = A·(B₀/B)^{d/2}, B as after T rounds: ``proofs/bettor.md``, for
-a `variance`, a bound on the noise, that is given instead of measured.
+a `variance`, a bound on the noise, that is given instead of measured; then no report is shortened.
 """
 
 import math
@@ -26,7 +30,7 @@ from untold.errors import between, positive, whole
 from untold.learners.average import Average
 from untold.learners.base import PureLearner, longest, refuse_pair
 
-__all__ = ["Bettor", "BettorState", "spread", "stretch"]
+__all__ = ["Bettor", "BettorState", "longest_square", "spread", "stretch"]
 
 BOLDNESS = 0.8
 PURSE = 0.35
@@ -35,7 +39,7 @@ CUBIC = Average(3.0)
 
 
 class BettorState(NamedTuple):
-    """θ, S = Σ‖g̃‖², and T as it is now."""
+    """θ, S = Σ‖g'‖², and T as it is now."""
 
     t: int
     w: Floats
@@ -53,6 +57,16 @@ def spread(d: float) -> float:
     (0.25, 4.0)
     """
     return math.sqrt(d) / BOLDNESS - 1.0
+
+
+@bitwise
+def longest_square(S: float, before: float, G: float) -> float:
+    """ℓ² after that many reports: the square of the longest one that is taken as it is.
+
+    >>> longest_square(0.0, 0.0, 3.0), longest_square(50.0, 2.0, 3.0)
+    (9.0, 100.0)
+    """
+    return max(G * G, 4.0 * (S / before)) if before > 0.0 else G * G
 
 
 @bitwise
@@ -122,7 +136,12 @@ class Bettor(PureLearner[BettorState]):
 
     def _update(self, state: BettorState, g: Floats) -> BettorState:
         T = state.horizon if state.t <= state.horizon else 2 * state.horizon
-        theta, S = state.theta - g, state.S + square(g)
+        energy, kept = square(g), 1.0
+        if self.variance is None:
+            limit = longest_square(state.S, float(state.t - 1), self.bound)
+            if not energy <= limit:
+                energy, kept = limit, math.sqrt(limit / energy)
+        theta, S = state.theta - kept * g, state.S + energy
         nu = self._nu(S, state.t, g.size)
         f = stretch(square(theta), nu, float(state.t), float(T), self.bound, float(g.size))
         w = f * theta if f else np.zeros(g.size)
