@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.shared_table import RANDOMIZERS
+from tests.shared_table import LEARNERS, RANDOMIZERS
 
 import untold
 
@@ -18,8 +18,11 @@ FEWEST_TESTS = 1900
 
 def test_the_public_list():
     assert sorted(untold.__all__) == [
-        "Accountant", "Duchi", "Gaussian", "Ledger", "LocalLaplace", "MutualInformation", "NormLaplace",
-        "PrivUnit", "PrivUnitG", "UntoldError",
+        "Absolute", "Accountant", "AdaptivePotential", "Banco", "BanditDescent", "Bettor", "Coordinatewise",
+        "Descent", "DistanceOverGradients", "Duchi", "Gaussian", "GeometricMedian", "Hinge", "Huber",
+        "HuberisedHinge", "LazyDescent", "Ledger", "LocalLaplace", "Logistic", "Mean", "MirrorDescent",
+        "Multinomial", "MutualInformation", "NormLaplace", "PrivUnit", "PrivUnitG", "Quantile", "Reduction",
+        "Squared", "UntoldError", "absorb", "learn", "learn_many", "load", "save",
     ]  # fmt: skip
     for name in untold.__all__:
         assert getattr(untold, name).__doc__
@@ -93,6 +96,19 @@ def test_every_randomiser_has_a_proof_a_row_and_a_line():
         cited = re.search(r"proofs/(\w+)\.md", (folder / f"{module}.py").read_text())
         assert cited
         assert (ROOT / "proofs" / f"{cited[1]}.md").exists()
+
+
+def test_every_learner_has_a_row_and_a_line():
+    """Adding a learner touches three files; a compiled twin stands in the file of the same name."""
+    folder = ROOT / "src/untold/learners"
+    shared = {"__init__", "average", "base", "magnitude", "priors", "rules", "saved"}
+    modules = {p.stem for p in folder.glob("*.py")} - shared
+    in_table = {type(make(None, 1)).__module__.rsplit(".", 1)[1] for make in LEARNERS.values()}
+    stub = (ROOT / "src/untold/__init__.pyi").read_text()
+    in_list = set(re.findall(r"learners\.(\w+) import", stub)) - {"saved"}
+    assert modules == in_table == in_list
+    for path in folder.glob("*.py"):
+        assert len(path.read_text().splitlines()) <= 200, path
 
 
 def test_pages_name_files_and_tests_that_exist():

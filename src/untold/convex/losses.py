@@ -18,7 +18,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from untold.compiled import bitwise
+from untold.convex.logistic import logistic_slopes
 from untold.convex.losses_of_classes import Multinomial
 from untold.convex.losses_of_points import GeometricMedian, Mean
 from untold.convex.rows import ByRow, Labels, Linear
@@ -68,23 +68,6 @@ class Squared(Linear):
         return z - y
 
 
-@bitwise
-def logistic_slope(z: float, y: float) -> float:
-    """−y/(1 + e^{yz}) for y = ±1: e^{+|z|} never enters, so it is exact at both ends.
-
-    >>> logistic_slope(0.0, 1.0), logistic_slope(1e4, -1.0)
-    (-0.5, 1.0)
-    """
-    e = math.exp(-abs(z))
-    return -y * (1.0 / (1.0 + e) if y * z < 0.0 else e / (1.0 + e))
-
-
-@bitwise
-def _logistic_slopes(z: Floats, y: Floats, out: Floats) -> None:
-    for i in range(out.size):
-        out[i] = logistic_slope(z[i], y[i])
-
-
 @dataclass(frozen=True)
 class Logistic(Linear):
     """The negative log-likelihood of a sign under P(y = 1) = 1/(1 + e^{−z}).
@@ -113,7 +96,7 @@ class Logistic(Linear):
     def slope(self, z: Floats, y: Floats) -> Floats:
         z, y = np.broadcast_arrays(z, y)
         slopes = np.empty(z.shape)
-        _logistic_slopes(z.astype(np.float64).ravel(), y.astype(np.float64).ravel(), slopes.ravel())
+        logistic_slopes(z.astype(np.float64).ravel(), y.astype(np.float64).ravel(), slopes.ravel())
         return slopes
 
 

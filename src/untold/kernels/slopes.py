@@ -8,6 +8,7 @@ be read says nothing, and nothing else happens, for whatever did would tell of t
 from typing import NamedTuple
 
 from untold.compiled import bitwise
+from untold.convex.logistic import logistic_slope
 from untold.convex.losses import (
     Absolute,
     Hinge,
@@ -16,7 +17,6 @@ from untold.convex.losses import (
     Logistic,
     Quantile,
     Squared,
-    logistic_slope,
 )
 from untold.core import Loss
 

@@ -16,42 +16,15 @@ from typing import Any
 
 import numpy as np
 
+import untold
 from untold.convex import domains
 from untold.errors import DataError, UntoldError
-from untold.learners import (
-    average,
-    banco,
-    bandit,
-    bettor,
-    coordinatewise,
-    descent,
-    dog,
-    information,
-    mirror,
-    potential,
-    priors,
-    reduction,
-    rules,
-)
+from untold.learners import average, priors, rules
+from untold.learners.base import PureLearner
 
 __all__ = ["load", "save"]
 
 VERSION = 1
-LEARNERS: dict[str, tuple[type, type]] = {
-    learner.__name__: (learner, state)
-    for learner, state in (
-        (banco.Banco, banco.BancoState),
-        (bandit.BanditDescent, information.LazyState),
-        (bettor.Bettor, bettor.BettorState),
-        (coordinatewise.Coordinatewise, coordinatewise.CoordinatewiseState),
-        (descent.Descent, descent.DescentState),
-        (dog.DistanceOverGradients, dog.DogState),
-        (information.LazyDescent, information.LazyState),
-        (mirror.MirrorDescent, mirror.MirrorState),
-        (potential.AdaptivePotential, potential.PotentialState),
-        (reduction.Reduction, reduction.ReductionState),
-    )
-}
 PARTS: dict[str, type] = {
     part.__name__: part
     for module in (average, priors, rules, domains)
@@ -69,21 +42,31 @@ def _written(value: object) -> object:
     return value
 
 
-def _read(value: Any, known: dict[str, Any]) -> Any:
+def _read(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if value.keys() == {"float"}:
         return float(value["float"])
-    fields = dict(value)
-    part = known[fields.pop("kind")]
-    return part(**{name: _read(entry, PARTS) for name, entry in fields.items()})
+    return PARTS[value["kind"]](**_settings(value))
 
 
-def save(path: str | os.PathLike[str], learner: object, state: Any) -> None:
+def _settings(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: _read(entry) for name, entry in value.items() if name != "kind"}
+
+
+def _learner(value: dict[str, Any]) -> PureLearner[Any]:
+    """The public learner of that name, with its settings."""
+    kind = getattr(untold, value["kind"]) if value["kind"] in dir(untold) else None
+    if not (isinstance(kind, type) and issubclass(kind, PureLearner)):
+        raise DataError("`kind` of a saved learner must be one of untold's.")
+    return kind(**_settings(value))
+
+
+def save(path: str | os.PathLike[str], learner: PureLearner[Any], state: Any) -> None:
     """Writes both, whole or not at all.
 
     >>> import tempfile
-    >>> learner = mirror.MirrorDescent(radius=2.0)
+    >>> learner = untold.MirrorDescent(radius=2.0)
     >>> state = learner.step(learner.start(2), np.array([3.0, 0.0]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(f"{folder}/run.npz", learner, state)
@@ -92,7 +75,7 @@ def save(path: str | os.PathLike[str], learner: object, state: Any) -> None:
     (True, [-2.0, 0.0], 1)
     """
     name = type(learner).__name__
-    if LEARNERS.get(name, (None, None)) != (type(learner), type(state)):
+    if type(learner.start(1)) is not type(state):
         raise DataError(f"`state` of save must be of its learner. Got {type(state).__name__} of {name}.")
     entries = state._asdict()
     arrays = {k: v for k, v in entries.items() if isinstance(v, np.ndarray)}
@@ -122,25 +105,23 @@ def load(path: str | os.PathLike[str]) -> tuple[Any, Any]:
             raise DataError(
                 f"`version` of a saved run must be {VERSION}.", hint="use the untold that wrote it."
             )
-        learner = _read(about["learner"], {name: pair[0] for name, pair in LEARNERS.items()})
-        kind = LEARNERS[type(learner).__name__][1]
-        numbers = {name: _read(entry, {}) for name, entry in about["numbers"].items()}
-        return learner, _state(kind, learner, {**numbers, **arrays})
+        learner = _learner(about["learner"])
+        numbers = {name: _read(entry) for name, entry in about["numbers"].items()}
+        return learner, _state(learner, {**numbers, **arrays})
     except UntoldError:
         raise
     except FileNotFoundError:
         raise DataError(f"there is no saved run at {os.fspath(path)}.") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
         raise DataError(f"{os.fspath(path)} is not a saved run that can be read.") from None
 
 
-def _state(kind: Any, learner: Any, entries: dict[str, Any]) -> Any:
+def _state(learner: PureLearner[Any], entries: dict[str, Any]) -> Any:
     """The state, if its entries are those of a fresh one in name, kind and shape."""
-    state = kind(**entries)
-    fresh = learner.start(state.w.size)
+    fresh = learner.start(entries["w"].size)
     for name, start in fresh._asdict().items():
         entry = entries[name]
         fits = entry.dtype == np.float64 if isinstance(start, np.ndarray) else type(entry) is type(start)
         if not fits or np.shape(entry) != np.shape(start):
             raise DataError(f"`{name}` of a saved {type(learner).__name__} does not fit its learner.")
-    return state
+    return type(fresh)(**entries)
