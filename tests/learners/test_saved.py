@@ -25,11 +25,9 @@ def run(learner, state, reports):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_run_resumed_from_a_file_is_the_straight_run(name, tmp_path):
-    learner, reports = (
-        LEARNERS[name](None, dim_of(name)),
-        np.random.default_rng(2).normal(size=(60, dim_of(name))),
-    )
-    untold.save(tmp_path / "run.npz", learner, run(learner, learner.start(dim_of(name)), reports[:23]))
+    dim = dim_of(name)
+    learner, reports = LEARNERS[name](None, dim), np.random.default_rng(2).normal(size=(60, dim))
+    untold.save(tmp_path / "run.npz", learner, run(learner, learner.start(dim), reports[:23]))
     again, state = untold.load(tmp_path / "run.npz")
     assert again == learner
     resumed = run(again, state, reports[23:])

@@ -98,7 +98,7 @@ def save(path: str | os.PathLike[str], learner: PureLearner[Any], state: Any) ->
 def load(path: str | os.PathLike[str]) -> tuple[Any, Any]:
     """The learner and the state that `save` wrote; anything else is refused with `DataError`."""
     try:
-        with np.load(Path(path), allow_pickle=False) as archive:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         about = json.loads(arrays.pop("about").tobytes())
         if about["version"] != VERSION:
