@@ -1,14 +1,14 @@
 """How much of the best SGD's gain a learner recovers without tuning: ./run benchmarks/recover.py [--json F].
 
-Every row of a data set sends one PrivUnitG report (exact noise, seeded), in one pass, in a shuffled order. For
-each learner, at one setting for all, the *recovered fraction* is
+Every row of a data set sends one PrivUnitG report (exact noise, seeded), in one pass, in a shuffled order.
+For each learner, at one setting for all, the *recovered fraction* is
 
     (loss at 0 − loss of its answer) / (loss at 0 − loss of the best of 52 SGD settings chosen in hindsight)
 
-in training loss, means over the seeds. The 52 are 13 rates, constant or falling as 1/√t, averaged uniformly or
-by t³. Choosing the best of 52 noisy runs also chooses luck: the row "best SGD, run again" is that very setting
-on fresh seeds, and what it falls short of 1 nobody can be blamed for. With --mixed: how much is lost when
-⌈ln T⌉ of T providers ask for ε = 0.1 and nobody else for anything.
+in training loss, means over the seeds. The 52 are 13 rates, constant or falling as 1/√t, averaged uniformly
+or by t³. Choosing the best of 52 noisy runs also chooses luck: the row "best SGD, run again" is that very
+setting on fresh seeds, and what it falls short of 1 nobody can be blamed for. With --mixed: how much is lost
+when ⌈ln T⌉ of T providers ask for ε = 0.1 and nobody else for anything.
 """
 
 import argparse

@@ -22,6 +22,7 @@ from untold.local.crowd import crowd_of
 from untold.local.learn import absorb, learn, learn_many
 from untold.local.passes import Pass
 from untold.local.rows import checked_rows
+from untold.private import noise
 from untold.private.randomizers.duchi import Duchi
 from untold.private.randomizers.gaussian import Gaussian
 from untold.private.randomizers.normlaplace import NormLaplace
@@ -276,3 +277,27 @@ def test_a_memory_mapped_file_is_given_back_as_it_is_read(tmp_path):
         learn(mapped[1000:], y[1000:], **settings).state,
         learn(X.astype(np.float32)[1000:], y[1000:], **settings).state,
     )
+
+
+def test_a_report_that_floats_cannot_decide_is_decided_and_the_loop_goes_on(monkeypatch):
+    """Words of zeros have no logarithm in floats: those rows go to ball arithmetic, in both ways alike."""
+    draw, decided = noise.privunit_g_draws, []
+
+    def draws(rows, dim, source):
+        drawn = draw(rows, dim, source)
+        drawn.radial[5, 0] = drawn.radial[6, 0] = drawn.tails[9] = 0
+        return drawn
+
+    def decide(self, i, *rest):
+        decided.append(i)
+        kept(self, i, *rest)
+
+    kept = noise.Draws.decide
+    monkeypatch.setattr(noise, "privunit_g_draws", draws)
+    monkeypatch.setattr(noise.Draws, "decide", decide)
+    X, y = rows(40, 12)
+    (fast,), (slow,) = both(X, y, Logistic(), [PrivUnitG(1.0)], COMPILED["bettor"])
+    same(fast, slow)
+    assert fast.t == 40
+    assert np.isfinite(fast.w).all()
+    assert {5, 6, 9} <= set(decided)
