@@ -68,9 +68,10 @@ def test_nothing_finer_than_the_grid_is_released(name, dim, dtype):
         assert not fine(released, 20).any()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("dim", DIMS)
 @pytest.mark.parametrize("name", RANDOMIZERS)
-def test_no_output_is_exclusive_to_one_input(name, dim):
+def test_no_output_is_exclusive_to_one_input(name, dim, dtype):
     """The support attack on the lattice: the residues that outputs take are those of every input.
 
     For the additive randomisers, and for PrivUnitG, each integer has positive probability under each input.
@@ -79,8 +80,8 @@ def test_no_output_is_exclusive_to_one_input(name, dim):
     """
     r = RANDOMIZERS[name](1.0, dim)
     rows = -(-SAMPLES // dim)
-    a = r.encode(np.zeros((rows, dim))).ravel()
-    b = r.encode(np.tile(np.eye(1, dim)[0] * r.bound, (rows, 1))).ravel()
+    a = r.encode(np.zeros((rows, dim), dtype)).ravel()
+    b = r.encode(np.tile(np.eye(1, dim, dtype=dtype)[0] * r.bound, (rows, 1))).ravel()
     if name in {"duchi", "privunit"} and dim == 1:
         assert set(np.unique(a)) == set(np.unique(b))  # two points, and both inputs reach both
         return

@@ -104,7 +104,15 @@ def test_step_is_pure(name, learner):
 def test_what_is_no_report_changes_nothing(name, learner):
     state, d = run(learner, reports(name))[0], dim(name)
     before = bits(state)
-    bad = [np.zeros(d + 1), np.zeros((1, d)), np.zeros(0), [math.nan] * d, [math.inf] * d, [-math.inf] * d]
+    bad = [
+        np.zeros(d + 1),
+        np.zeros((1, 1, d)),
+        np.zeros(0),
+        ["a"] * d,
+        [math.nan] * d,
+        [math.inf] * d,
+        [-math.inf] * d,
+    ]
     bad.append(np.where(np.arange(d) == d - 1, math.nan, 1.0))
     said = set()
     for report in bad:

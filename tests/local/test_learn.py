@@ -172,9 +172,14 @@ def test_absorb_is_step_by_step(name, dim):
     same(absorb(learner, learner.start(dim), reports), state)
     half = absorb(learner, learner.start(dim), reports[:150])
     before = [np.copy(entry) for entry in half]
-    for bad in (np.where(np.arange(150)[:, None] == 77, np.nan, reports[150:]), reports[:, :-1], reports[0]):
+    spoilt = [
+        np.where(np.arange(150)[:, None] == 77, bad, reports[150:]) for bad in (np.nan, np.inf, -np.inf)
+    ]
+    for bad in (*spoilt, reports[:, :-1], reports[np.newaxis]):
         with pytest.raises(DataError, match="finite numbers"):
-            absorb(learner, half, bad if dim > 1 or bad.size else [[np.inf]])
+            absorb(learner, half, bad)
+    same(learner.step(half, reports[150:]), state)  # a batch is the loop
+    same(absorb(learner, half, reports[:0]), half)
     assert all(np.array_equal(one, two) for one, two in zip(before, half, strict=True))
     same(absorb(learner, half, reports[150:]), state)
 

@@ -61,10 +61,31 @@ class PureLearner(ABC, Generic[S]):
         return state.mean if state.t else state.w
 
     def step(self, state: S, noisy: Floats) -> S:
-        """The state after one more report; a report that is not d finite numbers changes nothing."""
-        g = np.ascontiguousarray(noisy, dtype=np.float64)
-        if g.shape != state.w.shape or not np.isfinite(g).all():
-            raise DataError(f"a report to {type(self).__name__} must be {state.w.size} finite numbers.")
+        """The state after one more report, or after each row of a matrix of them.
+
+        What is not finite numbers of the right width changes nothing.
+        """
+        reports = self.reports(state, noisy)
+        if not np.isfinite(reports).all():
+            raise self._no_report(state)
+        for g in np.atleast_2d(reports):
+            state = self._take(state, g)
+        return state
+
+    def reports(self, state: S, noisy: object) -> Floats:
+        """What is to be taken, as floats of the right shape; whether they are finite is not looked at."""
+        try:
+            reports = np.ascontiguousarray(noisy, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise self._no_report(state) from None
+        if reports.ndim not in {1, 2} or reports.shape[-1:] != state.w.shape:
+            raise self._no_report(state)
+        return reports
+
+    def _no_report(self, state: S) -> DataError:
+        return DataError(f"a report to {type(self).__name__} must be {state.w.size} finite numbers.")
+
+    def _take(self, state: S, g: Floats) -> S:
         t = state.t + 1
         return self._update(state._replace(t=t, mean=self.average.fold(state.mean, state.w, t)), g)
 

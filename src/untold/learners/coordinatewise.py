@@ -92,11 +92,7 @@ class Coordinatewise(PureLearner[CoordinatewiseState]):
         touched = np.flatnonzero(g)
         return self._touch(state, touched, g[touched])
 
-    def step(self, state: CoordinatewiseState, noisy: Floats) -> CoordinatewiseState:
-        """The state after one more report; a report that is not d finite numbers changes nothing."""
-        g = np.ascontiguousarray(noisy, dtype=np.float64)
-        if g.shape != state.w.shape or not np.isfinite(g).all():
-            raise DataError(f"a report to Coordinatewise must be {state.w.size} finite numbers.")
+    def _take(self, state: CoordinatewiseState, g: Floats) -> CoordinatewiseState:
         return self._update(state._replace(t=state.t + 1), g)
 
     def step_sparse(self, state: CoordinatewiseState, index: Ints, values: Floats) -> CoordinatewiseState:

@@ -101,22 +101,13 @@ def learn_many(
 
 
 def absorb(learner: PureLearner[Any], state: Any, reports: object) -> Any:
-    """`learner.step` for each row of a matrix of reports, compiled: the server's work.
-
-    One that is not finite numbers raises DataError and nothing has happened.
-    """
-    matrix = np.ascontiguousarray(reports, dtype=np.float64)
-    found = twin_of(learner)
-    if matrix.ndim != 2 or matrix.shape[1] != state.w.size:
-        raise DataError(f"reports to {type(learner).__name__} must be rows of {state.w.size} finite numbers.")
+    """`learner.step` for each row of a matrix of reports, compiled: the server's work."""
+    matrix, found = np.atleast_2d(learner.reports(state, reports)), twin_of(learner)
     if found is None:
-        for g in matrix:
-            state = learner.step(state, g)
-        return state
+        return learner.step(state, matrix)
     arrays = found.pack(learner, [state])
     absorb_reports(matrix, arrays)
     absorbed = found.unpack(arrays, 0)
-    # a report that is not finite leaves its mark on a sum, where a large one may too
-    if not all(np.isfinite(entry).all() for entry in absorbed) and not np.isfinite(matrix).all():
-        raise DataError(f"a report to {type(learner).__name__} must be {state.w.size} finite numbers.")
-    return absorbed
+    # a report that is not finite leaves its mark on a sum; it is not paid for until then
+    marked = not all(np.isfinite(entry).all() for entry in absorbed)
+    return learner.step(state, matrix) if marked else absorbed
