@@ -10,6 +10,7 @@ fused here, nor in any kernel of a learner, because which operations a compiler 
 around them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from numba.extending import intrinsic
 from untold.compiled import bitwise
 from untold.core import Floats, Ints
 
-__all__ = ["LANES", "inner", "inner_at", "inner_by_lanes", "square", "square_at"]
+__all__ = ["LANES", "inner", "inner_at", "inner_by_lanes", "moved", "scaled", "square", "square_at"]
+
+Step = Callable[..., tuple[ir.Value, ir.Value | None]]
 
 LANES = 16
 DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
@@ -60,39 +63,114 @@ def _halved(builder: ir.IRBuilder, lanes: ir.Value) -> ir.Value:
     return builder.extract_element(lanes, ir.Constant(ir.IntType(32), 0))
 
 
-@intrinsic
-def _inner(_: Any, a: Any, b: Any) -> Any:
-    """LLVM's own vectors: a loop that a compiler vectorised by itself would choose its own order."""
-    if {a.layout, b.layout} != {"C"}:
+def _spread(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
+    """The number in every lane."""
+    nothing = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
+    first = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(
+        first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    )
+
+
+def _tail(builder: ir.IRBuilder, left: ir.Value) -> tuple[Callable[..., ir.Value], Callable[..., None]]:
+    """How the last entries, fewer than there are lanes, are loaded and stored: what is beyond them is 0."""
+    numbers = ir.Constant(ir.VectorType(left.type, LANES), list(range(LANES)))
+    mask = builder.icmp_unsigned("<", numbers, _spread(builder, left))
+    pointer, word = DOUBLES.as_pointer(), ir.IntType(32)
+    kinds = {
+        "load": ir.FunctionType(DOUBLES, [pointer, word, mask.type, DOUBLES]),
+        "store": ir.FunctionType(ir.VoidType(), [DOUBLES, pointer, word, mask.type]),
+    }
+    load, store = (
+        cgutils.get_or_insert_function(builder.module, kind, f"llvm.masked.{name}.v{LANES}f64.p0")
+        for name, kind in kinds.items()
+    )
+    eight, zeros = ir.Constant(word, 8), ir.Constant(DOUBLES, [0.0] * LANES)
+    return (
+        lambda place: builder.call(load, [place, eight, mask, zeros]),
+        lambda vector, place: builder.call(store, [vector, place, eight, mask]),
+    )
+
+
+def _sum(context: Any, builder: ir.IRBuilder, kinds: Any, values: Any, step: Step) -> ir.Value:
+    """The sum of what `step` makes of the arrays' blocks; it may change the last array on its way.
+
+    LLVM's own vectors: a loop that a compiler vectorised by itself would choose its own order.
+    """
+    arrays = [context.make_array(t)(context, builder, v) for t, v in zip(kinds, values, strict=True)]
+    size = arrays[0].nitems
+    whole = builder.and_(size, ir.Constant(size.type, -LANES))
+    lanes = cgutils.alloca_once_value(builder, ir.Constant(DOUBLES, [0.0] * LANES))
+
+    def block(j: ir.Value, load: Callable[..., ir.Value], store: Callable[..., None]) -> None:
+        places = [builder.bitcast(builder.gep(a.data, [j]), DOUBLES.as_pointer()) for a in arrays]
+        addend, changed = step(builder, *(load(place) for place in places))
+        if changed is not None:
+            store(changed, places[-1])
+        builder.store(builder.fadd(builder.load(lanes), addend), lanes)
+
+    def load(place: ir.Value) -> ir.Value:
+        return builder.load(place, align=8)
+
+    def store(vector: ir.Value, place: ir.Value) -> None:
+        builder.store(vector, place, align=8)
+
+    step_size = ir.Constant(size.type, LANES)
+    with cgutils.for_range_slice(builder, ir.Constant(size.type, 0), whole, step_size) as (j, _count):
+        block(j, load, store)
+    with builder.if_then(builder.icmp_unsigned("!=", whole, size)):
+        block(whole, *_tail(builder, builder.sub(size, whole)))
+    return _halved(builder, builder.load(lanes))
+
+
+def _contiguous(*arrays: Any) -> None:
+    if {array.layout for array in arrays} != {"C"}:
         raise TypingError("vectors must be contiguous")
 
+
+@intrinsic
+def _inner(_: Any, a: Any, b: Any) -> Any:
+    """Σ aⱼbⱼ."""
+    _contiguous(a, b)
+
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        A, B = (context.make_array(t)(context, builder, v) for t, v in zip(signature.args, args, strict=True))
-        size = A.nitems
-        whole = builder.and_(size, ir.Constant(size.type, -LANES))
-        zeros = ir.Constant(DOUBLES, [0.0] * LANES)
-        lanes = cgutils.alloca_once_value(builder, zeros)
-        tails = [cgutils.alloca_once_value(builder, zeros) for _ in range(2)]
-
-        def add(*pointers: ir.Value) -> None:
-            x, y = (builder.load(builder.bitcast(p, DOUBLES.as_pointer()), align=8) for p in pointers)
-            builder.store(builder.fadd(builder.load(lanes), builder.fmul(x, y)), lanes)
-
-        step = ir.Constant(size.type, LANES)
-        with cgutils.for_range_slice(builder, ir.Constant(size.type, 0), whole, step) as (j, _count):
-            add(builder.gep(A.data, [j]), builder.gep(B.data, [j]))
-        for tail in tails:
-            builder.store(zeros, tail)
-        with cgutils.for_range_slice(builder, whole, size, ir.Constant(size.type, 1)) as (j, _count):
-            for source, tail in zip((A.data, B.data), tails, strict=True):
-                entry = builder.bitcast(tail, ir.DoubleType().as_pointer())
-                place = builder.gep(entry, [builder.sub(j, whole)])
-                builder.store(builder.load(builder.gep(source, [j])), place)
-        with builder.if_then(builder.icmp_unsigned("!=", whole, size)):
-            add(*tails)
-        return _halved(builder, builder.load(lanes))
+        return _sum(context, builder, signature.args, args, lambda ir_, x, y: (ir_.fmul(x, y), None))
 
     return types.float64(a, b), codegen
+
+
+@intrinsic
+def _scaled(_: Any, s: Any, x: Any, v: Any) -> Any:  # noqa: ARG001 (a number)
+    """v ← s·x, and Σ vⱼ²."""
+    _contiguous(x, v)
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        factor = _spread(builder, args[0])
+
+        def step(ir_: ir.IRBuilder, entries: ir.Value, _old: ir.Value) -> tuple[ir.Value, ir.Value]:
+            new = ir_.fmul(factor, entries)
+            return ir_.fmul(new, new), new
+
+        return _sum(context, builder, signature.args[1:], args[1:], step)
+
+    return types.float64(types.float64, x, v), codegen
+
+
+@intrinsic
+def _moved(_: Any, k: Any, g: Any, z: Any) -> Any:  # noqa: ARG001 (a number)
+    """z ← z − k·g, and Σ zⱼ²."""
+    _contiguous(g, z)
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        factor = _spread(builder, args[0])
+
+        def step(ir_: ir.IRBuilder, entries: ir.Value, old: ir.Value) -> tuple[ir.Value, ir.Value]:
+            new = ir_.fsub(old, ir_.fmul(factor, entries))
+            return ir_.fmul(new, new), new
+
+        return _sum(context, builder, signature.args[1:], args[1:], step)
+
+    return types.float64(types.float64, g, z), codegen
 
 
 @bitwise
@@ -113,6 +191,28 @@ def square(a: Floats) -> float:
     25.0
     """
     return _inner(a, a)
+
+
+@bitwise
+def scaled(s: float, x: Floats, v: Floats) -> float:
+    """v ← s·x, finite s; and ‖v‖² in the fixed order, in one go.
+
+    >>> v = np.empty(2)
+    >>> scaled(2.0, np.array([3.0, 4.0]), v), v.tolist()
+    (100.0, [6.0, 8.0])
+    """
+    return _scaled(s, x, v)
+
+
+@bitwise
+def moved(k: float, g: Floats, z: Floats) -> float:
+    """z ← z − k·g, finite k; and ‖z‖² in the fixed order, in one go.
+
+    >>> z = np.array([1.0, 1.0])
+    >>> moved(2.0, np.array([0.0, 1.0]), z), z.tolist()
+    (2.0, [1.0, -1.0])
+    """
+    return _moved(k, g, z)
 
 
 @bitwise

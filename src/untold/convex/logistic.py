@@ -16,7 +16,7 @@ def logistic_slope(z: float, y: float) -> float:
     (-0.5, 1.0)
     """
     e = math.exp(-abs(z))
-    return -y * (1.0 / (1.0 + e) if y * z < 0.0 else e / (1.0 + e))
+    return -y * ((1.0 if y * z < 0.0 else e) / (1.0 + e))
 
 
 @bitwise

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from untold.convex.lanes import square
+from untold.convex.lanes import moved, square
 from untold.core import Floats, Ints
 from untold.kernels.twins import fold, rate, twin
 from untold.learners.bettor import Bettor, BettorState, longest_square, stretch
@@ -46,11 +46,13 @@ def advance_bettor(model: BettorArrays, m: int, g: Floats) -> None:
         if not energy <= limit:
             kept = math.sqrt(limit / energy)
             energy = limit
-    for j in range(g.size):
-        theta[j] = theta[j] - kept * g[j]
+    square_of_theta = moved(kept, g, theta)
     model.S[m] += energy
     T, d = np.float64(model.horizon[m]), np.float64(g.size)
     nu = model.variance if model.variance > 0.0 else model.S[m] / (t * d)
-    f = stretch(square(theta), nu, t, T, model.bound, d)
-    for j in range(w.size):
-        w[j] = f * theta[j] if f > 0.0 else 0.0
+    f = stretch(square_of_theta, nu, t, T, model.bound, d)
+    if f > 0.0:
+        for j in range(w.size):
+            w[j] = f * theta[j]
+    else:
+        w[:] = 0.0

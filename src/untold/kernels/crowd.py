@@ -15,7 +15,7 @@ from numba.extending import overload
 
 from untold.compiled import bitwise
 from untold.convex.clipping import clip_l2
-from untold.convex.lanes import inner, inner_at, square
+from untold.convex.lanes import inner, inner_at, scaled, square
 from untold.core import Floats, Ints
 from untold.kernels.slopes import Slope, slope
 from untold.private.sampling.directional import privunit_g_row
@@ -67,43 +67,41 @@ class Noise(NamedTuple):
     inverse: Floats
 
 
-def subgradient(rows: Any, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
-    """v ← the subgradient of row i at w; False where the row wants care. Compiled for both kinds of rows."""
+def subgradient(rows: Any, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> float:
+    """v ← the subgradient of row i at w; returns ‖v‖². Compiled for both kinds of rows.
+
+    Where the margin is not finite, ‖v‖² is not either: the row wants care.
+    """
     raise NotImplementedError
 
 
 @bitwise
-def _dense(rows: Dense, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
-    x = rows.X[i]
-    z = inner(x, w)
-    s = slope(loss, z, rows.y[m, i])
-    for j in range(v.size):
-        v[j] = s * x[j]
-    return math.isfinite(z)
+def _dense(rows: Dense, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> float:
+    z = inner(rows.X[i], w)
+    return scaled(slope(loss, z, rows.y[m, i]), rows.X[i], v) if math.isfinite(z) else math.nan
 
 
 @bitwise
-def _narrow(rows: Dense, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
+def _narrow(rows: Dense, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> float:
     x = rows.X[i]
     for j in range(v.size):
         v[j] = x[j]
     z = inner(v, w)
-    s = slope(loss, z, rows.y[m, i])
-    for j in range(v.size):
-        v[j] = s * v[j]
-    return math.isfinite(z)
+    return scaled(slope(loss, z, rows.y[m, i]), v, v) if math.isfinite(z) else math.nan
 
 
 @bitwise
-def _sparse(rows: Sparse, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> bool:
+def _sparse(rows: Sparse, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> float:
     start, stop = rows.ends[i], rows.ends[i + 1]
     values, places = rows.values[start:stop], rows.places[start:stop]
     z = inner_at(values, places, w, rows.lanes)
+    if not math.isfinite(z):
+        return math.nan
     s = slope(loss, z, rows.y[m, i])
     v[:] = 0.0
     for k in range(values.size):
         v[places[k]] = s * values[k]
-    return math.isfinite(z)
+    return square(v)
 
 
 @overload(subgradient, strict=False, jit_options=FLAGS)
@@ -127,9 +125,8 @@ def shorten(v: Floats, s: float, bound: float) -> None:
 
 
 @bitwise
-def report(noise: Noise, i: int, m: int, v: Floats, q: Ints, out: Ints) -> bool:
-    """v ← its report, for row i of model m; False where v is not finite or floats cannot decide it."""
-    s = square(v)
+def report(noise: Noise, i: int, m: int, v: Floats, s: float, q: Ints, out: Ints) -> bool:
+    """v ← its report, for row i of model m, s = ‖v‖²; False where s is not finite or floats cannot decide."""
     if not math.isfinite(s):
         return False
     if noise.kind == OPEN:

@@ -3,7 +3,7 @@
 import math
 
 from untold.compiled import bitwise
-from untold.convex.lanes import square
+from untold.convex.lanes import moved
 from untold.core import Floats
 
 __all__ = ["turn"]
@@ -14,10 +14,7 @@ def turn(z: Floats, g: Floats, S: float) -> None:
     """z ← z − g/√S, projected; S already counts g."""
     if not S > 0.0:
         return
-    eta = 1.0 / math.sqrt(S)
-    for j in range(z.size):
-        z[j] = z[j] - eta * g[j]
-    size = math.sqrt(square(z))
+    size = math.sqrt(moved(1.0 / math.sqrt(S), g, z))
     if size > 1.0:
         for j in range(z.size):
             z[j] = z[j] * (1.0 / size)

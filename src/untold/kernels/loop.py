@@ -45,9 +45,13 @@ def pass_rows(
     """
     models = model.w.shape[0]
     v, q, out = room
+    i, m = start // models, start % models - 1
     for k in range(start, stop):
-        i, m = k // models, k % models
-        if not (subgradient(rows, first + i, m, loss, model.w[m], v) and report(noise, i, m, v, q, out)):
+        m += 1
+        if m == models:  # a division for every report would be felt
+            i, m = i + 1, 0
+        s = subgradient(rows, first + i, m, loss, model.w[m], v)
+        if not report(noise, i, m, v, s, q, out):
             return k
         if kept.size > 0:
             for j in range(v.size):

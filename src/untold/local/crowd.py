@@ -7,6 +7,7 @@ cut anywhere.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,6 +46,8 @@ class Crowd(Protocol):
     @property
     def bound(self) -> float: ...
     @property
+    def lattice(self) -> tuple[float, int]: ...
+    @property
     def guarantee(self) -> Claim | None: ...
     def randomizers(self, rows: int) -> list[Randomizer]: ...
     def size(self, dim: int) -> int: ...
@@ -68,6 +71,7 @@ class Open:
 
     bound: float
     kind = OPEN
+    lattice = (1.0, 0)
     guarantee = None
 
     def randomizers(self, rows: int) -> list[Randomizer]:  # noqa: ARG002 (none)
@@ -102,6 +106,11 @@ class Added:
     def bound(self) -> float:
         """The randomiser's."""
         return self.one.bound
+
+    @cached_property
+    def lattice(self) -> tuple[float, int]:
+        """The grid, and K."""
+        return self.one.grid, self.one.clip.steps
 
     @property
     def guarantee(self) -> Claim:
@@ -143,6 +152,7 @@ class Asked:
     bound: float
     one: Randomizer | None = None
     kind = None
+    lattice = (1.0, 0)
 
     @property
     def guarantee(self) -> Claim | None:
@@ -212,8 +222,7 @@ def crowd_of(given: Given, rows: int, bound: float, seed: int | None = None) -> 
 
 def noise_of(chunks: Sequence[Chunk], crowd: Crowd) -> Noise:
     """The chunks of all models, as the compiled loop wants them."""
-    one = getattr(crowd, "one", None)
-    grid, K = (one.grid, one.clip.steps) if one else (1.0, 0)
+    grid, K = crowd.lattice
     fields = [chunk.fields() for chunk in chunks]
     one_model = len(fields) == 1  # needs no copy
     stacked = {

@@ -1,6 +1,7 @@
 """A crowd of PrivUnitG, at one ε or at one each: its words are drawn before its inputs are known."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,9 +64,14 @@ class Drawn:
         draws = noise.privunit_g_draws(len(rows), dim, source)
         levels = np.full(len(rows), self.one.epsilon)
         if self.epsilons is not None:
-            held = [r for r, i in enumerate(rows) if 0 <= i < self.epsilons.size]
-            levels[held] = self.epsilons[[rows[r] for r in held]]
+            first, last = max(0, rows.start), min(rows.stop, self.epsilons.size)
+            levels[first - rows.start : last - rows.start] = self.epsilons[first:last]
         return _DrawnChunk(self.one, draws, levels, source)
+
+    @cached_property
+    def lattice(self) -> tuple[float, int]:
+        """The grid, and K."""
+        return self.one.grid, self.one.clip.steps
 
 
 @dataclass(frozen=True)
@@ -84,12 +90,15 @@ class _DrawnChunk:
     def fields(self) -> dict[str, Any]:
         z1, z2, error = (np.empty(self.draws.radial.shape) for _ in range(3))
         normals(self.draws.radial.ravel(), self.draws.angular.ravel(), z1.ravel(), z2.ravel(), error.ravel())
-        different, which = np.unique(self.levels, return_inverse=True)
+        which = np.zeros(self.levels.size, dtype=np.int64)
+        different = self.levels[:1]
+        if (self.levels != different).any():
+            different, which = np.unique(self.levels, return_inverse=True)
         laws = [self._law(level) for level in different.tolist()]
         chance, Q, inverse = (np.array(column)[which] for column in zip(*laws, strict=True))
         return {
             "z1": z1, "z2": z2, "error": error, "coins": self.draws.coins, "tails": self.draws.tails,
-            "chance": chance.astype(np.int64), "Q": Q, "inverse": inverse,
+            "chance": chance, "Q": Q, "inverse": inverse,
         }  # fmt: skip
 
     def report(self, r: int, v: Floats) -> Floats:

@@ -61,7 +61,7 @@ class Keystream:
             self._rekey()
         if self._made + count > LIFETIME:
             self._rekey()
-        if count >= CHUNK:
+        if 2 * count >= CHUNK:
             return self._generate(count)
         if self._next + count > self._pool.size:
             self._pool = self._generate(CHUNK)
