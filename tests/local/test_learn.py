@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from tests.shared_table import LEARNERS
 
-from untold.convex.losses import LOSSES, Hinge, Huber, Logistic, Squared
+from untold.convex.losses import LOSSES, GeometricMedian, Hinge, Huber, Logistic, Multinomial, Squared
 from untold.errors import AssumptionError, DataError, ParameterError
 from untold.kernels.slopes import slope_of
 from untold.kernels.twins import twin_of
@@ -69,7 +69,7 @@ def rows(n, d, seed=0, hostile=False):
 def both(X, y, loss, randomizers, learner, states=None, bound=1.0, seed=5):
     """The same run, compiled and readable."""
     checked = checked_rows(X, y, len(randomizers))
-    n, d = checked.y.shape[1], X.shape[1]
+    n, d = checked.count, checked.dim
     crowds = [crowd_of(r, n, bound, seed + m) for m, r in enumerate(randomizers)]
     states = states or [learner.start(d)] * len(randomizers)
     run = Pass(learner, loss, checked, crowds, states)
@@ -217,6 +217,12 @@ def test_the_noise_follows_each_rows_epsilon():
         assert energy[levels == level].mean() == pytest.approx(PrivUnitG(level).noise_energy(d), rel=0.05)
 
 
+def test_a_loss_without_labels():
+    X = np.random.default_rng(0).normal(size=(4000, 2)) + [1.0, -2.0]
+    run = learn(X, None, loss=GeometricMedian(), randomizer=PrivUnitG(4.0))
+    np.testing.assert_allclose(run.weights, [1.0, -2.0], atol=0.4)
+
+
 def test_rows_that_cannot_be_read_report_nothing():
     X, y = rows(40, 4)
     X[:, 2] = np.nan
@@ -238,10 +244,12 @@ def test_an_empty_stream_gives_the_point_it_started_from():
 
 BAD = [
     ({"X": np.ones(3)}, DataError, "matrix of rows"),
-    ({"X": [["a"]], "y": [1]}, DataError, "matrix of numbers"),
+    ({"y": np.array([True, False, True]), "loss": Logistic()}, DataError, "Got booleans"),
+    ({"loss": Multinomial(classes=3)}, AssumptionError, "must not be Multinomial"),
+    ({"X": [["a"]], "y": [1]}, DataError, "`X` of learn must be an array"),
     ({"X": np.ones((3, 0))}, DataError, "matrix of rows"),
     ({"y": [1, 1]}, DataError, "one label a row, 3"),
-    ({"y": ["a", "b", "c"]}, DataError, "must be numbers"),
+    ({"y": ["a", "b", "c"]}, DataError, "`y` of learn must be an array"),
     ({"randomizer": [1.0, 2.0]}, ParameterError, "3 values of ε"),
     ({"randomizer": [1.0, 2.0, -1.0]}, ParameterError, "randomizer"),
     ({"randomizer": [1.0, 2.0, np.nan]}, ParameterError, "randomizer"),

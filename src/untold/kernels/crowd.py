@@ -106,9 +106,10 @@ def _sparse(rows: Sparse, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> 
 
 @overload(subgradient, strict=False, jit_options=FLAGS)
 def _choose(rows: Any, i: int, m: int, loss: Slope, w: Floats, v: Floats) -> Any:  # noqa: ARG001
-    if isinstance(rows, types.NamedTuple) and rows.instance_class is Sparse:
+    kind = getattr(rows, "instance_class", None)
+    if kind is Sparse:
         return lambda rows, i, m, loss, w, v: _sparse(rows, i, m, loss, w, v)  # noqa: PLW0108
-    if isinstance(rows, types.NamedTuple) and rows.instance_class is Dense:
+    if kind is Dense:
         if rows[0].dtype == types.float64:
             return lambda rows, i, m, loss, w, v: _dense(rows, i, m, loss, w, v)  # noqa: PLW0108
         return lambda rows, i, m, loss, w, v: _narrow(rows, i, m, loss, w, v)  # noqa: PLW0108

@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numba.extending import overload
 
 from untold.compiled import bitwise
@@ -57,7 +56,7 @@ def twin(learner: type, state: type, settings: Callable[[Any], dict[str, float] 
 
         @overload(advance, strict=False, jit_options=options)
         def choose(model: Any, m: Any, g: Any) -> Any:  # noqa: ARG001 (numba asks by name)
-            if isinstance(model, types.NamedTuple) and model.instance_class is arrays:
+            if getattr(model, "instance_class", None) is arrays:
                 return lambda model, m, g: compiled(model, m, g)  # noqa: PLW0108 (numba wants a function)
             return None
 

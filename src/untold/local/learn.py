@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from untold.convex.losses import Multinomial
 from untold.core import Floats, Loss
-from untold.errors import DataError, refuse
-from untold.kernels.crowd import Dense
+from untold.errors import AssumptionError, DataError, refuse
 from untold.kernels.loop import absorb_reports
 from untold.kernels.twins import twin_of
 from untold.learners.base import PureLearner
@@ -48,6 +48,8 @@ def learn(
 ) -> Learnt:  # fmt: skip
     """One pass over rows: each sends one report on a learner's current point.
 
+    `y` is what the loss wants: −1 and +1, or numbers; None for a loss without labels.
+
     `randomizer` is one for all, or one ε a row (PrivUnitG; inf reports openly), or a callable from the row's
     number to a randomiser or None, or None: nobody randomises. `bound` clips where no randomiser says.
     The `learner` is the house learner, planned for these rows, unless one is given. With a `state` the run
@@ -83,10 +85,15 @@ def learn_many(
     models = len(randomizers)
     if not models:
         raise refuse("randomizers", randomizers, of="learn_many", allowed="one a model, at least one")
+    if isinstance(loss, Multinomial):
+        hint = "learn_many with a row of ±1 labels for each class: one against the rest."
+        raise AssumptionError("`loss` of learn must not be Multinomial: its point is a matrix.", hint=hint)
     rows = checked_rows(X, y, models, None if states is None else states[0].w.size)
-    count, dim = rows.y.shape[1], rows.X.shape[1] if isinstance(rows, Dense) else rows.dim
+    count, dim = rows.count, rows.dim
     seeds = [None if seed is None else seed + m for m in range(models)]
     crowds = [crowd_of(given, count, bound, own) for given, own in zip(randomizers, seeds, strict=True)]
+    if rows.y.dtype == np.bool_ and getattr(loss, "labels", "") == "signs":
+        raise DataError("`y` of learn must be −1 and +1. Got booleans.", hint="np.where(y, 1, -1).")
     if learner is None:
         learner = Bettor(horizon=max(1, count), bound=max(crowd.bound for crowd in crowds))
     for crowd in crowds:
