@@ -6,6 +6,7 @@ folder ``../shared/data`` beside the project, or the one named by UNTOLD_DATA.
 
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,9 +52,9 @@ def read(name: str) -> Problem:
     return Problem(name, _in_the_ball(X), np.where(positive, 1.0, -1.0), Logistic(), (1.0, 4.0, 8.0))
 
 
-def generated(count: int) -> Iterator[Problem]:
-    """Problems with d 2 … 50, n 1e4 … 2e5, ε ½ … 8, ‖u‖ 0.3 … 40, three losses, good and bad conditioning."""
-    for k in range(count):
+def generated() -> Iterator[Problem]:
+    """Endless problems: d 2 … 50, n 1e4 … 2e5, ε ½ … 8, ‖u‖ 0.3 … 40, three losses, good and bad conditioning."""
+    for k in count():
         rng = np.random.default_rng(7000 + k)
         d = int(np.exp(rng.uniform(np.log(2), np.log(50))))
         n = int(np.exp(rng.uniform(np.log(1e4), np.log(2e5))))

@@ -39,6 +39,7 @@ from untold.local.learn import learn
 CUBIC = Average(3.0)
 HOUSE = "house learner"
 AGAIN = "best SGD, run again"
+Cells = dict[str, dict[str, list[float]]]
 Make = Callable[[int, int, PrivUnitG], PureLearner]
 
 LEARNERS: dict[str, Make] = {  # name → (n, d, randomizer) → learner
@@ -87,8 +88,8 @@ class Shuffled:
         return self.zero - problem.value(run.weights)
 
 
-def cell(problem: Problem, epsilon: float, seeds: int) -> dict[str, list[float]]:
-    """Fractions by learner, one a seed."""
+def cell(problem: Problem, epsilon: float, seeds: int) -> dict[str, list[float]] | None:
+    """Fractions by learner, one a seed; None where even the best gains less than 1 % of the loss at 0."""
     (n, d), r, shuffled = problem.X.shape, PrivUnitG(epsilon), Shuffled(problem)
     grid = sgd_grid(n, d, r)
     gains: dict[str, list[float]] = {name: [] for name in [*grid, *LEARNERS]}
@@ -99,13 +100,16 @@ def cell(problem: Problem, epsilon: float, seeds: int) -> dict[str, list[float]]
             gains[name].append(shuffled.gain(make(n, d, r), r, s, s))
     best = max(grid, key=lambda name: float(np.mean(gains[name])))
     reference = float(np.mean(gains[best]))
+    if reference < 0.01 * shuffled.zero:
+        print(f"{problem.name} ε={epsilon:g}: nothing to recover", flush=True)
+        return None
     out = {name: [one / reference for one in gains[name]] for name in LEARNERS}
     out[AGAIN] = [shuffled.gain(grid[best], r, 100 + s, 777_000 + s) / reference for s in range(4 * seeds)]
     print(f"{problem.name} ε={epsilon:g} n={n} d={d} best SGD {best}, gain {reference:.4f}", flush=True)
     return out
 
 
-def table(title: str, cells: dict[str, dict[str, list[float]]]) -> None:
+def table(title: str, cells: Cells) -> None:
     """Prints one row a learner: median, minimum and least seed over the cells, then each cell."""
     print(f"\n{title}: recovered fraction\n{'':22s}{'median':>8s}{'min':>8s}{'worst run':>11s}")
     for name in [*LEARNERS, AGAIN]:
@@ -113,6 +117,20 @@ def table(title: str, cells: dict[str, dict[str, list[float]]]) -> None:
         worst = min(min(c[name]) for c in cells.values())
         each = " ".join(f"{m:5.2f}" for m in means) if len(means) <= 15 else ""
         print(f"{name:22s}{np.median(means):8.3f}{min(means):8.3f}{worst:11.3f}   {each}")
+
+
+def tables(title: str, found: Iterator[Problem], seeds: int, most: float) -> Cells:
+    """The first so many cells in which there is something to recover."""
+    cells: Cells = {}
+    for problem in found:
+        for epsilon in problem.epsilons:
+            if len(cells) < most and (fractions := cell(problem, epsilon, seeds)):
+                cells[f"{problem.name} ε={epsilon:g}"] = fractions
+        if len(cells) >= most:
+            break
+    if cells:
+        table(title, cells)
+    return cells
 
 
 def optimum(problem: Problem) -> float:
@@ -164,15 +182,9 @@ def main() -> None:
     if arguments.mixed:
         result: object = mixed((problems.read(name) for name in here), arguments.seeds)
     else:
-        result = {}
-        for title, found in (
-            ("data sets", (problems.read(name) for name in here)),
-            ("generated", problems.generated(arguments.generated)),
-        ):
-            cells = {f"{p.name} ε={e:g}": cell(p, e, arguments.seeds) for p in found for e in p.epsilons}
-            if cells:
-                table(title, cells)
-            result[title] = cells
+        of_sets = (problems.read(name) for name in here)
+        result = {"data sets": tables("data sets", of_sets, arguments.seeds, math.inf)}
+        result["generated"] = tables("generated", problems.generated(), arguments.seeds, arguments.generated)
     if arguments.json:
         arguments.json.write_text(json.dumps({"python": sys.version, "result": result}, indent=1))
 

@@ -139,17 +139,16 @@ def _inner(_: Any, a: Any, b: Any) -> Any:
     return types.float64(a, b), codegen
 
 
-@intrinsic
-def _scaled(_: Any, s: Any, x: Any, v: Any) -> Any:  # noqa: ARG001 (a number)
-    """v ← s·x, and Σ vⱼ²."""
+def _changing(x: Any, v: Any, new: Callable[..., ir.Value]) -> Any:
+    """Of (factor, x, v): v ← what `new` makes of factor·x and v, and Σ vⱼ²."""
     _contiguous(x, v)
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         factor = _spread(builder, args[0])
 
-        def step(ir_: ir.IRBuilder, entries: ir.Value, _old: ir.Value) -> tuple[ir.Value, ir.Value]:
-            new = ir_.fmul(factor, entries)
-            return ir_.fmul(new, new), new
+        def step(ir_: ir.IRBuilder, entries: ir.Value, old: ir.Value) -> tuple[ir.Value, ir.Value]:
+            vector = new(ir_, ir_.fmul(factor, entries), old)
+            return ir_.fmul(vector, vector), vector
 
         return _sum(context, builder, signature.args[1:], args[1:], step)
 
@@ -157,20 +156,15 @@ def _scaled(_: Any, s: Any, x: Any, v: Any) -> Any:  # noqa: ARG001 (a number)
 
 
 @intrinsic
+def _scaled(_: Any, s: Any, x: Any, v: Any) -> Any:  # noqa: ARG001 (a number)
+    """v ← s·x."""
+    return _changing(x, v, lambda _ir, product, _old: product)
+
+
+@intrinsic
 def _moved(_: Any, k: Any, g: Any, z: Any) -> Any:  # noqa: ARG001 (a number)
-    """z ← z − k·g, and Σ zⱼ²."""
-    _contiguous(g, z)
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        factor = _spread(builder, args[0])
-
-        def step(ir_: ir.IRBuilder, entries: ir.Value, old: ir.Value) -> tuple[ir.Value, ir.Value]:
-            new = ir_.fsub(old, ir_.fmul(factor, entries))
-            return ir_.fmul(new, new), new
-
-        return _sum(context, builder, signature.args[1:], args[1:], step)
-
-    return types.float64(types.float64, g, z), codegen
+    """z ← z − k·g."""
+    return _changing(g, z, lambda ir_, product, old: ir_.fsub(old, product))
 
 
 @bitwise
