@@ -53,7 +53,7 @@ def read(name: str) -> Problem:
 
 
 def generated() -> Iterator[Problem]:
-    """Endless problems: d 2 … 50, n 1e4 … 2e5, ε ½ … 8, ‖u‖ 0.3 … 40, three losses, good and bad conditioning."""
+    """Endless problems: d 2 … 50, n 1e4 … 2e5, ε ½ … 8, ‖u‖ 0.3 … 40, three losses, any conditioning."""
     for k in count():
         rng = np.random.default_rng(7000 + k)
         d = int(np.exp(rng.uniform(np.log(2), np.log(50))))

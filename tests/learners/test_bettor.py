@@ -30,11 +30,11 @@ def test_the_bettors_point_is_the_mean_of_its_bets():
         for _ in range(250):
             T = int(rng.integers(5, 200))
             learner = Bettor(horizon=T, bound=float(10 ** rng.uniform(-2, 2)))
-            reports = learner.bound * rng.normal(size=(int(rng.integers(1, T + 1)), d))
+            reports = learner.bound * rng.normal(size=(int(rng.integers(2, T + 1)), d))
             state = absorb(learner, learner.start(d), reports)
             reports = shortened(reports, learner.bound)
             theta, t = -reports.sum(axis=0), len(reports)
-            nu = mp.mpf(float((reports**2).sum())) / (t * d)
+            nu = mp.mpf(float((reports[:-1] ** 2).sum())) / ((t - 1) * d)
             B0 = nu * T * (mp.sqrt(d) / mp.mpf("0.8") - 1)
             s = t * nu + 2 * learner.bound**2
             A = mp.mpf(PURSE) * mp.sqrt(learner.bound * T * mp.sqrt(nu * T))
@@ -48,7 +48,7 @@ def test_one_dimension_by_quadrature():
     reports = np.random.default_rng(1).normal(size=(30, 1)) - 0.3
     state = absorb(learner, learner.start(1), reports)
     reports = shortened(reports, 1.0)
-    nu, theta = float((reports**2).mean()), -float(reports.sum())
+    nu, theta = float((reports[:-1] ** 2).mean()), -float(reports.sum())
     B0, A = nu * 40 * spread(1.0), PURSE * math.sqrt(40 * math.sqrt(nu * 40))
 
     def integrand(v):

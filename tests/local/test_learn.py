@@ -218,7 +218,7 @@ def test_the_noise_follows_each_rows_epsilon():
 
 
 def test_a_loss_without_labels():
-    X = [*np.random.default_rng(0).normal(size=(4000, 2)), 1.0, -2.0]
+    X = np.random.default_rng(0).normal(loc=(1.0, -2.0), size=(4000, 2))
     run = learn(X, None, loss=GeometricMedian(), randomizer=PrivUnitG(4.0))
     np.testing.assert_allclose(run.weights, [1.0, -2.0], atol=0.4)
 

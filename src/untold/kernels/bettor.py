@@ -46,11 +46,11 @@ def advance_bettor(model: BettorArrays, m: int, g: Floats) -> None:
         if not energy <= limit:
             kept = math.sqrt(limit / energy)
             energy = limit
-    square_of_theta = moved(kept, g, theta)
-    model.S[m] += energy
     T, d = np.float64(model.horizon[m]), np.float64(g.size)
-    nu = model.variance if model.variance > 0.0 else model.S[m] / (t * d)
-    f = stretch(square_of_theta, nu, t, T, model.bound, d)
+    nu = model.S[m] / ((t - 1.0) * d) if t > 1.0 else 0.0
+    nu = model.variance if model.variance > 0.0 else nu
+    f = stretch(moved(kept, g, theta), nu, t, T, model.bound, d)
+    model.S[m] += energy
     if f > 0.0:
         for j in range(w.size):
             w[j] = f * theta[j]

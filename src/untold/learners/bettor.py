@@ -1,7 +1,7 @@
 """The house learner: a bet in every direction at once, taxed by the noise it measures. It asks for T alone.
 
     g' = g̃ₜ·min(1, ℓ/‖g̃ₜ‖),   ℓ² = max(G², 4·Σ‖g'ₛ‖²/(t − 1))
-    θ = −Σ g'ₛ,   ν = Σ‖g'ₛ‖²/(t·d),   B₀ = ν·T·(1/λ − 1),   B = B₀ + ν·t + 2G²,   λ = ⅘/√d
+    θ = −Σ g'ₛ,   ν = (Σ‖g'ₛ‖² before t)/((t−1)·d),   B₀ = ν·T·(1/λ − 1),   B = B₀ + ν·t + 2G²,   λ = ⅘/√d
     wₜ₊₁ = (A/B)·(B₀/B)^{d/2}·exp(‖θ‖²/2B)·θ,   A = c·√(G·T·σ),   σ = √(ν·T)
 
 w is the gradient in θ of A·E exp(⟨v, θ⟩ − (t·ν + 2G²)‖v‖²/2), v ~ N(0, I/B₀): what a purse of A has become
@@ -132,7 +132,8 @@ class Bettor(PureLearner[BettorState]):
         return BettorState(0, zeros, zeros, zeros, 0.0, int(self.horizon))
 
     def _nu(self, S: float, t: int, d: int) -> float:
-        return S / (t * d) if self.variance is None else self.variance
+        """ν after t reports: that of the round before, so that it is known before the report comes."""
+        return self.variance if self.variance is not None else S / (t * d) if t else 0.0
 
     def _update(self, state: BettorState, g: Floats) -> BettorState:
         T = state.horizon if state.t <= state.horizon else 2 * state.horizon
@@ -141,11 +142,10 @@ class Bettor(PureLearner[BettorState]):
             limit = longest_square(state.S, float(state.t - 1), self.bound)
             if not energy <= limit:
                 energy, kept = limit, math.sqrt(limit / energy)
-        theta, S = state.theta - kept * g, state.S + energy
-        nu = self._nu(S, state.t, g.size)
+        theta, nu = state.theta - kept * g, self._nu(state.S, state.t - 1, g.size)
         f = stretch(square(theta), nu, float(state.t), float(T), self.bound, float(g.size))
         w = f * theta if f else np.zeros(g.size)
-        return state._replace(w=w, theta=theta, S=S, horizon=T)
+        return state._replace(w=w, theta=theta, S=state.S + energy, horizon=T)
 
     def accept(self, randomizer: Randomizer, dim: int) -> None:
         """Needs ‖E g̃‖ ≤ bound; and no more noise than it was told of, if it was."""
