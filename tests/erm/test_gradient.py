@@ -167,7 +167,7 @@ def test_without_noise_it_is_gradient_descent():
 
 @pytest.mark.parametrize("batch", [FullBatch(), PoissonBatch(0.1), SubsetBatch(100)])
 def test_the_noise_is_what_was_calibrated(batch):
-    """Rows of zeros: after one step of rate 1 from 0 the weights are the noise alone, over the batch's size."""
+    """Rows of zeros: after a step of rate 1 the weights are the noise alone, over the batch's size."""
     n, d = 1000, 4000
     data = curated(np.zeros((n, d)), np.ones(n))
     learner = Descent(rule=Constant(1.0), average=LAST)
