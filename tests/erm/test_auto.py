@@ -1,4 +1,4 @@
-"""Second moments, preconditioned descent, and what `learn_privately` chooses. Fixed seeds: no false alarms."""
+"""Second moments, preconditioned descent, what `learn_privately` chooses. Fixed seeds: no false alarms."""
 
 import math
 from fractions import Fraction

@@ -14,6 +14,7 @@ from the secure keystream and never shown.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -71,6 +72,11 @@ class FullBatch:
         return weight(relation) * math.sqrt(steps) / gdp_mu(epsilon, delta) * (1 + 1e-15)
 
 
+@lru_cache(maxsize=64)
+def _poisson_sigma(rate: float, epsilon: float, delta: float, steps: int, relation: Relation) -> float:
+    return calibrate(lambda s: Noise("gaussian", s, rate=rate, times=steps), epsilon, delta, relation)
+
+
 @dataclass(frozen=True)
 class PoissonBatch:
     """Each row by itself with probability `rate`.
@@ -100,9 +106,7 @@ class PoissonBatch:
 
     def sigma(self, epsilon: float, delta: float, steps: int, count: int, relation: Relation) -> float:  # noqa: ARG002
         """The least σ, to 0.1 %, that makes them (ε, δ)-private."""
-        return calibrate(
-            lambda s: Noise("gaussian", s, rate=self.rate, times=steps), epsilon, delta, relation
-        )
+        return _poisson_sigma(self.rate, epsilon, delta, steps, relation)
 
 
 @dataclass(frozen=True)
