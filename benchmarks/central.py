@@ -8,7 +8,7 @@ rivals are given five learning rates each, and the best is chosen by the very lo
 * the house learner fed with 400 full noisy gradients, which has no rate.
 
 All run on exact integer sums with exact noise. Figures are the training loss above the optimum, means over
-the seeds; the last column is ours over the best rival's, and the last line its median and worst over all rows.
+the seeds; the last column is ours over the best rival's, and the last line its median and worst.
 """
 
 import argparse

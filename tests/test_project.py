@@ -18,11 +18,13 @@ FEWEST_TESTS = 3500
 
 def test_the_public_list():
     assert sorted(untold.__all__) == [
-        "Absolute", "Accountant", "AdaptivePotential", "Banco", "BanditDescent", "Bettor", "Coordinatewise",
-        "Descent", "DistanceOverGradients", "Duchi", "Gaussian", "GeometricMedian", "Hinge", "Huber",
-        "HuberisedHinge", "LazyDescent", "Ledger", "LocalLaplace", "Logistic", "Mean", "MirrorDescent",
-        "Multinomial", "MutualInformation", "NormLaplace", "PrivUnit", "PrivUnitG", "Quantile", "Reduction",
-        "Squared", "UntoldError", "absorb", "learn", "learn_many", "load", "save",
+        "Absolute", "Accountant", "AdaptivePotential", "Banco", "BanditDescent", "Bettor",
+        "Coordinatewise", "Descent", "DistanceOverGradients", "Duchi", "FullBatch", "Gaussian",
+        "GeometricMedian", "Hinge", "Huber", "HuberisedHinge", "LazyDescent", "Ledger",
+        "LocalLaplace", "Logistic", "Mean", "MirrorDescent", "Multinomial", "MutualInformation",
+        "NormLaplace", "PoissonBatch", "PrivUnit", "PrivUnitG", "Quantile", "Reduction", "Squared",
+        "SubsetBatch", "UntoldError", "absorb", "curated", "learn", "learn_many",
+        "learn_privately", "load", "noisy_gradient_descent", "preconditioned_descent", "save",
     ]  # fmt: skip
     for name in untold.__all__:
         assert getattr(untold, name).__doc__

@@ -8,6 +8,13 @@ from .convex.losses import Mean as Mean
 from .convex.losses import Multinomial as Multinomial
 from .convex.losses import Quantile as Quantile
 from .convex.losses import Squared as Squared
+from .erm.auto import learn_privately as learn_privately
+from .erm.base import curated as curated
+from .erm.batches import FullBatch as FullBatch
+from .erm.batches import PoissonBatch as PoissonBatch
+from .erm.batches import SubsetBatch as SubsetBatch
+from .erm.gradient import noisy_gradient_descent as noisy_gradient_descent
+from .erm.preconditioned import preconditioned_descent as preconditioned_descent
 from .errors import UntoldError as UntoldError
 from .learners.banco import Banco as Banco
 from .learners.bandit import BanditDescent as BanditDescent
