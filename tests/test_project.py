@@ -23,8 +23,9 @@ def test_the_public_list():
         "GeometricMedian", "Hinge", "Huber", "HuberisedHinge", "LazyDescent", "Ledger",
         "LocalLaplace", "Logistic", "Mean", "MirrorDescent", "Multinomial", "MutualInformation",
         "NormLaplace", "PoissonBatch", "PrivUnit", "PrivUnitG", "Quantile", "Reduction", "Squared",
-        "SubsetBatch", "UntoldError", "absorb", "curated", "learn", "learn_many",
-        "learn_privately", "load", "noisy_gradient_descent", "preconditioned_descent", "save",
+        "SubsetBatch", "UntoldError", "absorb", "approximate_minima", "curated", "learn",
+        "learn_many", "learn_privately", "load", "noisy_gradient_descent",
+        "objective_perturbation", "output_perturbation", "preconditioned_descent", "save",
     ]  # fmt: skip
     for name in untold.__all__:
         assert getattr(untold, name).__doc__

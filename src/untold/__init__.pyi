@@ -8,12 +8,15 @@ from .convex.losses import Mean as Mean
 from .convex.losses import Multinomial as Multinomial
 from .convex.losses import Quantile as Quantile
 from .convex.losses import Squared as Squared
+from .erm.approximate import approximate_minima as approximate_minima
 from .erm.auto import learn_privately as learn_privately
 from .erm.base import curated as curated
 from .erm.batches import FullBatch as FullBatch
 from .erm.batches import PoissonBatch as PoissonBatch
 from .erm.batches import SubsetBatch as SubsetBatch
 from .erm.gradient import noisy_gradient_descent as noisy_gradient_descent
+from .erm.objective import objective_perturbation as objective_perturbation
+from .erm.output import output_perturbation as output_perturbation
 from .erm.preconditioned import preconditioned_descent as preconditioned_descent
 from .errors import UntoldError as UntoldError
 from .learners.banco import Banco as Banco

@@ -164,7 +164,7 @@ def test_a_seed_is_not_private():
 def test_a_choice_is_sane_and_does_not_know_the_unit_of_the_rows(n, d, mu, w, unit):
     one = choose(n=n, d=d, lipschitz=1.0, curvature=0.25, row_norm=1.0, mu=mu, weight_of_one=w)
     assert 20 <= one.steps <= 160
-    assert 0.1 <= one.share <= 0.3
+    assert 0.05 <= one.share <= 0.15
     assert 0.3 <= one.caution <= 3
     scaled = choose(n=n, d=d, lipschitz=unit, curvature=0.25, row_norm=unit, mu=mu, weight_of_one=w)
     assert abs(scaled.steps - one.steps) <= 1

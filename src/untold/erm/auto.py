@@ -9,7 +9,7 @@ L the Lipschitz constant, c the curvature, R the rows' norm. Where ρ is small, 
 bolder ridge and a better look at the second moment; where it is large, everything goes into few cautious
 steps::
 
-    steps = 40/√ρ in [20, 160],   caution = 2ρ in [0.3, 3],   share = 0.1/√ρ in [0.1, 0.3]
+    steps = 40/√ρ in [20, 160],   caution = 2ρ in [0.3, 3],   share = 0.05/√ρ in [0.05, 0.15]
 
 `preconditioned_descent` does the work where the loss is linear, Lipschitz and smooth and d² fits; otherwise
 `noisy_gradient_descent`. The three rules were chosen on public data sets; a guarantee depends on none of it.
@@ -59,7 +59,7 @@ def choose(
     root = math.sqrt(max(loudness, 1e-12))
     return Choice(
         steps=round(_within(40.0 / root, 20.0, 160.0)),
-        share=_within(0.1 / root, 0.1, 0.3),
+        share=_within(0.05 / root, 0.05, 0.15),
         caution=_within(2.0 * loudness, 0.3, 3.0),
     )
 
