@@ -10,15 +10,18 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
+from untold.convex.clipping import L2Clip
 from untold.convex.losses import Absolute, GeometricMedian, Hinge, Huber, HuberisedHinge, Logistic, Squared
 from untold.core import Relation
 from untold.erm.auto import choose, learn_privately
 from untold.erm.base import curated
+from untold.erm.gradient import noisy_gradient_descent
 from untold.erm.moments import BESIDE, ON, RESOLUTION, exact_moment, kept_bits, noisy_moment
 from untold.erm.preconditioned import preconditioned_descent
 from untold.errors import AssumptionError, ParameterError
 from untold.private import noise
 from untold.private.gaussian_profile import gdp_mu
+from untold.private.noisy_sums import weight
 
 ADD, REPLACE = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE
 
@@ -171,6 +174,28 @@ def test_a_choice_is_sane_and_does_not_know_the_unit_of_the_rows(n, d, mu, w, un
     more = choose(n=2 * n, d=d, lipschitz=1.0, curvature=0.25, row_norm=1.0, mu=mu, weight_of_one=w)
     assert more.steps >= one.steps
     assert more.caution <= one.caution
+
+
+@pytest.mark.parametrize("method", [learn_privately, preconditioned_descent, noisy_gradient_descent])
+def test_a_relation_may_be_a_word_and_costs_the_same(method):
+    fits = [
+        method(curated(*rows()), Logistic(), epsilon=1.0, relation=r, seed=1)
+        for r in (REPLACE, "replace-one")
+    ]
+    assert fits[0].report == fits[1].report
+    assert fits[0].guarantee == fits[1].guarantee
+    once = method(curated(*rows()), Logistic(), epsilon=1.0, relation=ADD, seed=1)
+    steps = [fit.report["steps"] for fit in (fits[0], once)]
+    sigmas = [fit.report["noise multiplier"] for fit in (fits[0], once)]
+    if steps[0] == steps[1]:
+        assert sigmas[0] == pytest.approx(2 * sigmas[1], rel=0.2)
+    with pytest.raises(ParameterError, match="`relation` of"):
+        method(curated(*rows()), Logistic(), epsilon=1.0, relation="replace")
+
+
+def test_a_word_is_a_relation_wherever_one_is_asked_for():
+    assert weight("replace-one") == 2.0
+    assert L2Clip(1.0).sensitivity("replace-one") == 2 * L2Clip(1.0).steps
 
 
 BAD = [

@@ -164,7 +164,7 @@ class _Clip:
 
     def sensitivity(self, relation: Relation) -> int:
         """How far, in grid steps and in this norm, a sum of clipped rows moves between neighbours."""
-        return self.steps * (2 if relation is Relation.REPLACE_ONE else 1)
+        return self.steps * (2 if relation == Relation.REPLACE_ONE else 1)
 
 
 @dataclass(frozen=True)

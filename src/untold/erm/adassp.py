@@ -58,7 +58,7 @@ def sensitivity(K: int, V: int, d: int, relation: Relation, scales: Scales) -> f
     unit = 2.0**DROPPED
     eigenvalue = ((1 + 2.0**-6) * K * K / unit + d + 2) / scales.eigenvalue
     A, B = (ON * K * K / unit / scales.moments) ** 2, (K * V / unit / scales.products) ** 2
-    if relation is Relation.REPLACE_ONE:
+    if relation == Relation.REPLACE_ONE:
         together = 2 * A + 2 * B + (B * B / (2 * A) if B <= 2 * A else 2 * B - 2 * A)
     else:
         together = A + B

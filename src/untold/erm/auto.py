@@ -23,7 +23,7 @@ from untold.core import Loss, Relation
 from untold.erm.base import Curated, Fit
 from untold.erm.gradient import noisy_gradient_descent
 from untold.erm.preconditioned import preconditioned_descent
-from untold.errors import between, positive
+from untold.errors import between, one_of, positive
 from untold.private.gaussian_profile import gdp_mu
 from untold.private.noisy_sums import weight
 
@@ -83,6 +83,7 @@ def learn_privately(
     """
     epsilon = positive("epsilon", epsilon, of="learn_privately", infinite=True)
     delta = between("delta", delta, 0.0, 1.0, of="learn_privately", ends="()", hint="it adds Gaussian noise.")
+    relation = Relation(one_of("relation", relation, list(Relation), of="learn_privately"))
     smooth = isinstance(loss, Linear) and loss.steepest < math.inf and loss.curvature < math.inf
     if not (smooth and isinstance(loss, Linear)) or data.dim > WIDEST:
         return noisy_gradient_descent(data, loss, epsilon=epsilon, delta=delta, relation=relation, seed=seed)

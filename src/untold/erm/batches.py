@@ -133,7 +133,7 @@ class SubsetBatch:
 
     def claim(self, sigma: float, steps: int, count: int, relation: Relation) -> Claim:
         """What that many steps guarantee; replace-one, so that `count` is public."""
-        if relation is not Relation.REPLACE_ONE:
+        if relation != Relation.REPLACE_ONE:
             raise AssumptionError(
                 f"`relation` of SubsetBatch must be 'replace-one'. Got {relation.value!r}.",
                 hint="PoissonBatch goes with add-or-remove-one.",

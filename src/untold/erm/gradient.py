@@ -17,7 +17,7 @@ from untold.core import Ints, Loss, Relation, Unit
 from untold.erm.base import Curated, Fit
 from untold.erm.batches import Batch, FullBatch
 from untold.erm.sums import GradientSums
-from untold.errors import AssumptionError, between, positive, whole
+from untold.errors import AssumptionError, between, one_of, positive, whole
 from untold.learners.average import Average
 from untold.learners.base import PureLearner
 from untold.learners.bettor import Bettor
@@ -82,6 +82,7 @@ def noisy_gradient_descent(
     """
     of = "noisy_gradient_descent"
     steps, n = whole("steps", steps, of=of), max(1, data.count)
+    relation = Relation(one_of("relation", relation, list(Relation), of=of))
     epsilon = positive("epsilon", epsilon, of=of, infinite=True)
     delta = between("delta", delta, 0.0, 1.0, of=of, ends="()", hint="Gaussian noise has no δ = 0.")
     ridge = between("regularisation", regularisation, 0.0, math.inf, of=of, ends="[)") / n

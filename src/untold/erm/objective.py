@@ -70,7 +70,7 @@ def tilted(loss: Linear, row_norm: float, epsilon: float, delta: float, asked: A
     if delta == 0:
         return Tilt(reach / left * UP, ridge, gaussian=False)
     mu = gdp_mu(left, delta / 2)
-    if asked.relation is Relation.REPLACE_ONE:  # the worst pair of rows is then x and −x
+    if asked.relation == Relation.REPLACE_ONE:  # the worst pair of rows is then x and −x
         mu = min(mu, math.sqrt(STEEP**2 + 2 * left) - STEEP)
     return Tilt(reach / mu * UP, ridge, gaussian=True)
 

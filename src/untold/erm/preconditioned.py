@@ -20,7 +20,7 @@ from untold.core import Floats, Loss, Relation, Unit
 from untold.erm.base import Curated, Fit
 from untold.erm.moments import Moment, noisy_moment
 from untold.erm.sums import GradientSums
-from untold.errors import AssumptionError, between, positive, whole
+from untold.errors import AssumptionError, between, one_of, positive, whole
 from untold.private import noise
 from untold.private.claim import Common
 from untold.private.classic import Pure
@@ -63,6 +63,7 @@ def preconditioned_descent(
             hint="noisy_gradient_descent takes any loss.",
         )
     steps, n = whole("steps", steps, of=of), max(1, data.count)
+    relation = Relation(one_of("relation", relation, list(Relation), of=of))
     epsilon = positive("epsilon", epsilon, of=of, infinite=True)
     delta = between("delta", delta, 0.0, 1.0, of=of, ends="()", hint="Gaussian noise has no δ = 0.")
     share = between("share", share, 0.0, 1.0, of=of, ends="()")

@@ -54,7 +54,7 @@ class Asked:
 
     def reach(self, size: float) -> float:
         """How far a sum of vectors of at most that norm moves between neighbours."""
-        return (2.0 if self.relation is Relation.REPLACE_ONE else 1.0) * size * UP
+        return (2.0 if self.relation == Relation.REPLACE_ONE else 1.0) * size * UP
 
     def common(self, citation: str) -> Common:
         """What the guarantees of all three say."""

@@ -50,7 +50,7 @@ def tolerance(data: Curated, loss: Linear, ridge: float, relation: Relation, b: 
     """
     if data.count > ROWS:
         raise DataError(f"`data` of a minimiser must have at most 2²⁴ rows. Got shape {data.X.shape}.")
-    n = float(data.count if relation is Relation.REPLACE_ONE else ROWS)
+    n = float(data.count if relation == Relation.REPLACE_ONE else ROWS)
     R = data.row_norm
     L = loss.lipschitz(R)
     w = 2 * (n * L + b) / ridge

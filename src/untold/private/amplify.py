@@ -39,7 +39,7 @@ def _with_probability(claim: Claim, rate: float, assumption: str) -> Claim | Non
 
 
 def _require(claim: Claim, relation: Relation, sampler: str) -> None:
-    if claim.relation is not relation:
+    if claim.relation != relation:
         raise AssumptionError(
             f"`relation` of {sampler} must be {relation.value!r}. Got {claim.relation.value!r}.",
             hint="Poisson sampling goes with add-or-remove-one, subsets of fixed size with replace-one.",
@@ -56,7 +56,7 @@ def _one_step(claim: PLD, sampler: str) -> Noise:
             allowed="one step of noise on a sum",
             hint="sample each step, then compose.",
         )
-    if event.stand_in and claim.relation is Relation.REPLACE_ONE:
+    if event.stand_in and claim.relation == Relation.REPLACE_ONE:
         raise AssumptionError(
             f"`claim` of {sampler} must not be replace-one Gaussian privacy of an unknown mechanism.",
             hint="it says nothing of a record's absence; give the noise itself, Noise('gaussian', …).",

@@ -149,7 +149,7 @@ def replace_one(claim: Claim) -> Claim:
     >>> replace_one(ZCDP(0.5, relation=Relation.ADD_OR_REMOVE_ONE, unit=Unit.ROW)).rho
     2.0
     """
-    if claim.relation is Relation.REPLACE_ONE:
+    if claim.relation == Relation.REPLACE_ONE:
         return claim
     if isinstance(claim, PLD):
         if any(isinstance(e, Noise) and e.stand_in and e.rate < 1 for e in claim.events):
@@ -168,7 +168,7 @@ def information_nats(claim: Claim) -> float:
     """
     if isinstance(claim, InformationBound):
         return claim.nats
-    if claim.relation is not Relation.REPLACE_ONE or claim.unit is not Unit.REPORT:
+    if claim.relation != Relation.REPLACE_ONE or claim.unit is not Unit.REPORT:
         raise AssumptionError("an information bound composes only with replace-one guarantees per report.")
     curve = convert(claim, RDP)
     if curve is None:

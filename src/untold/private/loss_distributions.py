@@ -81,7 +81,7 @@ def _one_step(event: Event, relation: Relation, interval: float) -> Any:
     if event.law == "gaussian":
         neighbours = (
             NeighboringRelation.REPLACE_ONE
-            if relation is Relation.REPLACE_ONE
+            if relation == Relation.REPLACE_ONE
             else NeighboringRelation.ADD_OR_REMOVE_ONE
         )
         return pld.from_gaussian_mechanism(
@@ -117,7 +117,7 @@ def _curve(event: Event, relation: Relation, orders: Floats) -> Floats:
         if event.rate < 1:
             largest = amplified(largest, event.rate)
         one = pure_curve(largest, orders)
-    elif event.rate == 1 or relation is Relation.REPLACE_ONE:
+    elif event.rate == 1 or relation == Relation.REPLACE_ONE:
         one = orders * (weight(relation) / event.scale) ** 2 / 2
     else:
         one = np.full(len(orders), np.inf)
@@ -159,7 +159,7 @@ class PLD(Claim):
         object.__setattr__(self, "events", tuple(ordered))
         for event in ordered:
             sampled = isinstance(event, Noise) and event.law == "laplace" and event.rate < 1
-            if sampled and self.relation is Relation.REPLACE_ONE:
+            if sampled and self.relation == Relation.REPLACE_ONE:
                 raise AssumptionError(
                     "`relation` of PLD must be 'add-or-remove-one' for sampled Laplace noise. "
                     f"Got {self.relation.value!r}.",

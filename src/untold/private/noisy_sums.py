@@ -123,7 +123,7 @@ def amplified(epsilon: float, rate: float) -> float:
 
 def weight(relation: Relation) -> float:
     """How far a sum moves between neighbours when one record weighs at most 1."""
-    return 2.0 if relation is Relation.REPLACE_ONE else 1.0
+    return 2.0 if relation == Relation.REPLACE_ONE else 1.0
 
 
 def exact_mu(events: Iterable[Event], relation: Relation) -> float:

@@ -164,7 +164,7 @@ def shuffled(claim: Claim, n: int, delta: float, inputs: Inputs = "any") -> Appr
     ε = 0.0..., δ = 1e-06: approximate differential privacy, replace-one, per report; assumes ...
     """
     pure = convert(claim, Pure)
-    if pure is None or pure.relation is not Relation.REPLACE_ONE or pure.unit is not Unit.REPORT:
+    if pure is None or pure.relation != Relation.REPLACE_ONE or pure.unit is not Unit.REPORT:
         raise AssumptionError(
             "shuffling amplifies pure replace-one guarantees per report only.",
             hint="a local randomiser with δ > 0 needs another theorem.",
