@@ -13,7 +13,7 @@ from tests.shared_table import LEARNERS, RANDOMIZERS
 import untold
 
 ROOT = Path(__file__).parents[1]
-FEWEST_TESTS = 3500
+FEWEST_TESTS = 4300
 
 
 def test_the_public_list():
@@ -23,9 +23,10 @@ def test_the_public_list():
         "GeometricMedian", "Hinge", "Huber", "HuberisedHinge", "LazyDescent", "Ledger",
         "LocalLaplace", "Logistic", "Mean", "MirrorDescent", "Multinomial", "MutualInformation",
         "NormLaplace", "PoissonBatch", "PrivUnit", "PrivUnitG", "Quantile", "Reduction", "Squared",
-        "SubsetBatch", "UntoldError", "absorb", "approximate_minima", "curated", "learn",
-        "learn_many", "learn_privately", "load", "noisy_gradient_descent",
-        "objective_perturbation", "output_perturbation", "preconditioned_descent", "save",
+        "SubsetBatch", "Terms", "UntoldError", "absorb", "adassp", "approximate_minima", "curated",
+        "learn", "learn_many", "learn_privately", "load", "noisy_gradient_descent",
+        "objective_perturbation", "output_perturbation", "planned", "preconditioned_descent",
+        "rows_needed", "save",
     ]  # fmt: skip
     for name in untold.__all__:
         assert getattr(untold, name).__doc__

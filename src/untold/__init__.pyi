@@ -8,6 +8,7 @@ from .convex.losses import Mean as Mean
 from .convex.losses import Multinomial as Multinomial
 from .convex.losses import Quantile as Quantile
 from .convex.losses import Squared as Squared
+from .erm.adassp import adassp as adassp
 from .erm.approximate import approximate_minima as approximate_minima
 from .erm.auto import learn_privately as learn_privately
 from .erm.base import curated as curated
@@ -17,6 +18,9 @@ from .erm.batches import SubsetBatch as SubsetBatch
 from .erm.gradient import noisy_gradient_descent as noisy_gradient_descent
 from .erm.objective import objective_perturbation as objective_perturbation
 from .erm.output import output_perturbation as output_perturbation
+from .erm.plan import Terms as Terms
+from .erm.plan import planned as planned
+from .erm.plan import rows_needed as rows_needed
 from .erm.preconditioned import preconditioned_descent as preconditioned_descent
 from .errors import UntoldError as UntoldError
 from .learners.banco import Banco as Banco
