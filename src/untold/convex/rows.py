@@ -14,14 +14,14 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from untold.compiled import bitwise
 from untold.convex.lanes import inner
-from untold.core import Floats
+from untold.core import Floats, Loss
 from untold.errors import DataError, positive
 
-__all__ = ["ByRow", "Labels", "Linear", "margins", "saturate", "scaled"]
+__all__ = ["ByRow", "Labels", "Linear", "known_labels", "margins", "saturate", "scaled"]
 
 Labels = Literal["signs", "reals", "classes", "none"]
 
@@ -189,3 +189,14 @@ def scaled(rows: Floats) -> tuple[Floats, np.ndarray[tuple[int, ...], np.dtype[n
     """
     exponents = np.frexp(np.abs(rows).max(axis=-1, initial=0.0))[1]
     return np.ldexp(rows, -exponents[..., np.newaxis]), exponents
+
+
+def known_labels(loss: Loss, y: Floats) -> NDArray[np.bool_]:
+    """Which labels are the loss's own: ±1 where it wants signs, otherwise finite numbers.
+
+    >>> from untold.convex.losses import Hinge
+    >>> known_labels(Hinge(), np.array([1.0, 0.0, np.nan])).tolist()
+    [True, False, False]
+    """
+    signs = getattr(loss, "labels", "reals") == "signs"
+    return np.asarray(np.abs(y) == 1.0 if signs else np.isfinite(y))

@@ -84,8 +84,7 @@ def learn_privately(
     epsilon = positive("epsilon", epsilon, of="learn_privately", infinite=True)
     delta = between("delta", delta, 0.0, 1.0, of="learn_privately", ends="()", hint="it adds Gaussian noise.")
     relation = Relation(one_of("relation", relation, list(Relation), of="learn_privately"))
-    smooth = isinstance(loss, Linear) and loss.steepest < math.inf and loss.curvature < math.inf
-    if not (smooth and isinstance(loss, Linear)) or data.dim > WIDEST:
+    if not isinstance(loss, Linear) or math.inf in {loss.steepest, loss.curvature} or data.dim > WIDEST:
         return noisy_gradient_descent(data, loss, epsilon=epsilon, delta=delta, relation=relation, seed=seed)
     mu = gdp_mu(epsilon, delta) if epsilon < math.inf else 1e12
     choice = choose(

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from untold.convex.clipping import L2Clip
-from untold.core import Floats, Loss
+from untold.core import Floats
 from untold.errors import DataError, positive
 from untold.private.claim import Claim
 
-__all__ = ["Curated", "Fit", "curated", "known_labels"]
+__all__ = ["Curated", "Fit", "curated"]
 
 CHUNK = 1 << 14  # rows that are looked at together
 
@@ -90,9 +90,3 @@ def curated(X: Any, y: object, row_norm: float = 1.0) -> Curated:
         shapes = f"{matrix.shape} and {labels.shape}"
         raise DataError(f"`X` and `y` of curated must be rows and one label each. Got shapes {shapes}.")
     return Curated(matrix, labels, row_norm)
-
-
-def known_labels(loss: Loss, y: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which rows have a label of the loss; the others count as nothing, whatever they hold."""
-    kind = getattr(loss, "labels", "reals")
-    return np.abs(y) == 1.0 if kind == "signs" else np.isfinite(y)

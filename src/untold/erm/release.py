@@ -18,6 +18,7 @@ from untold.errors import AssumptionError, between, one_of, positive, whole
 from untold.private import noise
 from untold.private.claim import Claim, Common
 from untold.private.guarantees import gaussian_sigma
+from untold.private.noisy_sums import weight
 from untold.private.randomizers.base import least_scale, noise_scale
 
 __all__ = ["Asked", "Noisy", "linear_loss", "noisy", "power_below"]
@@ -54,7 +55,7 @@ class Asked:
 
     def reach(self, size: float) -> float:
         """How far a sum of vectors of at most that norm moves between neighbours."""
-        return (2.0 if self.relation == Relation.REPLACE_ONE else 1.0) * size * UP
+        return weight(self.relation) * size * UP
 
     def common(self, citation: str) -> Common:
         """What the guarantees of all three say."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from untold.convex.losses import HuberisedHinge, Logistic
-from untold.convex.rows import Linear
+from untold.convex.rows import Linear, known_labels
 from untold.core import Floats, Relation
-from untold.erm.base import Curated, known_labels
+from untold.erm.base import Curated
 from untold.errors import DataError, refuse
 
 __all__ = ["UP", "Problem", "minimise", "tolerance"]

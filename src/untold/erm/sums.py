@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from untold.convex.clipping import L2Clip
 from untold.convex.lanes import LANES
+from untold.convex.rows import known_labels
 from untold.core import Floats, Ints, Loss
-from untold.erm.base import CHUNK, Curated, known_labels
+from untold.erm.base import CHUNK, Curated
 from untold.kernels.crowd import Dense, Sparse
 from untold.kernels.loop import Room
 from untold.kernels.slopes import slope_of

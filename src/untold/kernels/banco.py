@@ -2,12 +2,10 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from untold.convex.lanes import inner, square
 from untold.core import Floats, Ints
 from untold.kernels.direction import turn
-from untold.kernels.twins import fold, rate, twin
+from untold.kernels.twins import counted, twin
 from untold.learners.banco import Banco, BancoState
 from untold.learners.magnitude import bet
 
@@ -38,9 +36,7 @@ def _settings(learner: Banco) -> dict[str, float] | None:
 def advance_banco(model: BancoArrays, m: int, g: Floats) -> None:
     """`Banco.step`."""
     w, q = model.w[m], model.q[m]
-    model.t[m] += 1
-    t = np.float64(model.t[m])
-    fold(model.mean[m], w, rate(model.decay, t))
+    t = counted(model, m)
     model.x[m] -= inner(g, q)
     model.S[m] += square(g)
     turn(q, g, model.S[m])

@@ -7,7 +7,7 @@ import numpy as np
 
 from untold.convex.lanes import moved, square
 from untold.core import Floats, Ints
-from untold.kernels.twins import fold, rate, twin
+from untold.kernels.twins import counted, twin
 from untold.learners.bettor import Bettor, BettorState, longest_square, stretch
 
 __all__ = ["BettorArrays"]
@@ -35,9 +35,7 @@ def _settings(learner: Bettor) -> dict[str, float]:
 def advance_bettor(model: BettorArrays, m: int, g: Floats) -> None:
     """`Bettor.step`."""
     w, theta = model.w[m], model.theta[m]
-    model.t[m] += 1
-    t = np.float64(model.t[m])
-    fold(model.mean[m], w, rate(model.decay, t))
+    t = counted(model, m)
     if model.t[m] > model.horizon[m]:
         model.horizon[m] *= 2
     energy, kept = square(g), 1.0

@@ -3,13 +3,11 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from untold.compiled import bitwise
 from untold.convex.domains import Everywhere
 from untold.convex.lanes import square
 from untold.core import Floats, Ints
-from untold.kernels.twins import fold, rate, twin
+from untold.kernels.twins import counted, twin
 from untold.learners.descent import Descent, DescentState
 from untold.learners.rules import AdaGradNorm, Constant, InverseRoot, StronglyConvex
 
@@ -67,9 +65,7 @@ def _rate(model: DescentArrays, t: float, S: float) -> float:
 def advance_descent(model: DescentArrays, m: int, g: Floats) -> None:
     """`Descent.step`."""
     w = model.w[m]
-    model.t[m] += 1
-    t = np.float64(model.t[m])
-    fold(model.mean[m], w, rate(model.decay, t))
+    t = counted(model, m)
     energy = square(g)
     model.S[m] += energy
     eta = _rate(model, t, model.S[m])

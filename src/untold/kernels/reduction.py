@@ -2,12 +2,10 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from untold.convex.lanes import inner, square
 from untold.core import Floats, Ints
 from untold.kernels.direction import turn
-from untold.kernels.twins import fold, rate, twin
+from untold.kernels.twins import counted, twin
 from untold.learners.magnitude import bet
 from untold.learners.priors import Conjugate
 from untold.learners.reduction import Reduction, ReductionState
@@ -43,8 +41,7 @@ def _settings(learner: Reduction) -> dict[str, float] | None:
 def advance_reduction(model: ReductionArrays, m: int, g: Floats) -> None:
     """`Reduction.step`."""
     w, z = model.w[m], model.z[m]
-    model.t[m] += 1
-    fold(model.mean[m], w, rate(model.decay, np.float64(model.t[m])))
+    counted(model, m)
     s = inner(z, g)
     model.L[m] -= s
     model.V[m] += s * s

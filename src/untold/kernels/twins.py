@@ -16,7 +16,7 @@ from numba.extending import overload
 from untold.compiled import bitwise
 from untold.core import Floats
 
-__all__ = ["Twin", "advance", "fold", "rate", "twin", "twin_of"]
+__all__ = ["Twin", "advance", "counted", "fold", "rate", "twin", "twin_of"]
 
 
 class Twin(NamedTuple):
@@ -89,3 +89,12 @@ def fold(mean: Floats, w: Floats, rho: float) -> None:
     else:
         for j in range(w.size):
             mean[j] = mean[j] + rho * (w[j] - mean[j])
+
+
+@bitwise
+def counted(model: Any, m: int) -> float:
+    """t, with one more report counted and the point it answers averaged: how `PureLearner.step` begins."""
+    model.t[m] += 1
+    t = np.float64(model.t[m])
+    fold(model.mean[m], model.w[m], rate(model.decay, t))
+    return t

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from untold.convex.lanes import LANES
+from untold.convex.rows import known_labels
 from untold.core import Floats, Ints, Loss
 from untold.errors import DataError
 from untold.kernels.crowd import Dense, Sparse
@@ -110,11 +111,6 @@ def checked_rows(X: Any, y: object, models: int, dim: int | None = None) -> Rows
     )
 
 
-def _readable(loss: Loss, y: float) -> bool:
-    labels = getattr(loss, "labels", "reals")
-    return abs(y) == 1.0 if labels == "signs" else bool(np.isfinite(y))
-
-
 def row_subgradient(loss: Loss, w: Floats, rows: Rows, i: int, m: int) -> Floats:
     """The subgradient of row i with its label for model m, at w; 0 where the row cannot be read.
 
@@ -123,7 +119,7 @@ def row_subgradient(loss: Loss, w: Floats, rows: Rows, i: int, m: int) -> Floats
     [-0.5, -1.0]
     """
     x, y = rows.row(i), rows.label(i, m)
-    if not np.isfinite(x).all() or not _readable(loss, y):
+    if not np.isfinite(x).all() or not known_labels(loss, np.array(y)):
         return np.zeros(w.size)
     return loss.subgradient(w, x, np.array(y))
 
