@@ -1,6 +1,7 @@
 """The shared table: one row per algorithm, and every shared test runs on every row."""
 
 from untold.convex.domains import L2Ball
+from untold.learners.accelerated import AcceleratedDescent
 from untold.learners.average import LINEAR
 from untold.learners.banco import Banco
 from untold.learners.bandit import BanditDescent
@@ -56,6 +57,10 @@ def _bandit(randomizer, dim):
 
 
 LEARNERS = {  # name → (randomiser or None, dimension) → learner for reports of mean at most 1, or its bound
+    "accelerated-descent": lambda r, dim: AcceleratedDescent(eta=0.1),
+    "accelerated-descent-strongly": lambda r, dim: AcceleratedDescent(
+        eta=0.3, strength=0.5, domain=L2Ball(2.0)
+    ),
     "banco": _banco,
     "banco-p": lambda r, dim: _banco(r, dim, p=1.5),
     "adaptive-potential": lambda r, dim: AdaptivePotential(bound=_bound(r, dim)),  # one dimension only

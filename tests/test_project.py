@@ -18,15 +18,17 @@ FEWEST_TESTS = 4300
 
 def test_the_public_list():
     assert sorted(untold.__all__) == [
-        "Absolute", "Accountant", "AdaptivePotential", "Banco", "BanditDescent", "Bettor",
+        "Absolute", "AcceleratedDescent", "Accountant", "AdaptivePotential", "Banco", "BanditDescent",
+        "Bettor",
         "Coordinatewise", "Descent", "DistanceOverGradients", "Duchi", "FullBatch", "Gaussian",
         "GeometricMedian", "Hinge", "Huber", "HuberisedHinge", "LazyDescent", "Ledger",
         "LocalLaplace", "Logistic", "Mean", "MirrorDescent", "Multinomial", "MutualInformation",
         "NormLaplace", "PoissonBatch", "PrivUnit", "PrivUnitG", "Quantile", "Reduction", "Squared",
         "SubsetBatch", "Terms", "UntoldError", "absorb", "adassp", "approximate_minima", "curated",
+        "double_noise_newton",
         "learn", "learn_many", "learn_privately", "load", "noisy_gradient_descent",
-        "objective_perturbation", "output_perturbation", "planned", "preconditioned_descent",
-        "rows_needed", "save",
+        "objective_perturbation", "one_row_descent", "output_perturbation", "planned",
+        "rows_needed", "save", "streamed", "whitened_descent",
     ]  # fmt: skip
     for name in untold.__all__:
         assert getattr(untold, name).__doc__

@@ -15,7 +15,8 @@ from untold.convex.clipping import L2Clip, LInfClip
 from untold.core import Relation, Unit
 from untold.erm import adassp as module
 from untold.erm.adassp import Scales, adassp, sensitivity
-from untold.erm.base import curated
+from untold.erm.base import Curated, curated
+from untold.erm.exact import Exact
 from untold.errors import DataError, ParameterError
 from untold.private import noise
 from untold.private.accountant import Accountant
@@ -32,12 +33,18 @@ def _sums(X, y, R=1.0, Y=1.0):
 
 def _statistics(X, y):
     """What is released of rows, before noise, in whole steps: 5·diagonal, 7·beside; products; λ_min."""
-    high, low = _sums(X, y)
-    d = len(high) - 1
-    moments, products = module._released(high, low, Scales(1e-9, 1e-9, 1e-9), noise.seeded(0))
-    upper = np.triu_indices(d)
+    S, b = _sums(X, y)
+    moments, products = module._released(S, b, Scales(1e-9, 1e-9, 1e-9), noise.seeded(0))
+    upper = np.triu_indices(b.high.size)
     triangle = np.rint(moments[upper] * np.where(upper[0] == upper[1], 5, 7)).astype(int)
-    return triangle, products.astype(int), module._least(high[:d, :d], 40)
+    return triangle, products.astype(int), module._least(S.floor(), 40)
+
+
+def _whole(sums):
+    """The limbs as one number each, of any size."""
+    assert (sums.low >= 0).all()
+    assert (sums.low < UNIT).all()
+    return sums.high.astype(object) * UNIT + sums.low
 
 
 def test_the_sums_are_exact():
@@ -45,11 +52,9 @@ def test_the_sums_are_exact():
     X, y, grid = rng.normal(size=(5000, 3)), rng.normal(size=5000), 2.0**-20
     nearest = np.clip(np.copysign(np.floor(np.abs(y) / grid + 0.5), y), -(2.0**20), 2.0**20)
     q, v = L2Clip(1.0).quantise(X).astype(object), nearest.astype(int)[:, None].astype(object)
-    rows = np.hstack([q, v])
-    high, low = _sums(X, y)
-    assert ((high.astype(object) * UNIT + low) == rows.T @ rows).all()
-    assert (low >= 0).all()
-    assert (low < UNIT).all()
+    S, b = _sums(X, y)
+    assert (_whole(S) == q.T @ q).all()
+    assert (_whole(b) == (q.T @ v)[:, 0]).all()
     triangle, products, _ = _statistics(X, y)
     upper = np.triu_indices(3)
     exact = (q.T @ q)[upper] * np.where(upper[0] == upper[1], 5, 7)
@@ -59,10 +64,11 @@ def test_the_sums_are_exact():
 
 def test_sums_beyond_the_floats_are_exact():
     """20,001 rows of the longest q, which is odd: Σq² needs 57 bits."""
-    high, low = _sums(np.full((20_001, 1), 9.0), np.full(20_001, -9.0), 1.9999, 1.9999)
+    S, b = _sums(np.full((20_001, 1), 9.0), np.full(20_001, -9.0), 1.9999, 1.9999)
     K = L2Clip(1.9999).steps
     assert K % 2
-    assert ((high.astype(object) * UNIT + low) == 20_001 * K * K * np.array([[1, -1], [-1, 1]])).all()
+    assert _whole(S).tolist() == [[20_001 * K * K]]
+    assert _whole(b).tolist() == [-20_001 * K * K]
 
 
 def _extreme_rows(d, rng):
@@ -130,8 +136,7 @@ def test_the_joint_worst_case_is_a_maximum():
 def test_the_least_eigenvalue_is_within_what_the_proof_allows(d):
     rng = np.random.default_rng(d)
     for count in (0, 1, d, 50, 4000):
-        high, _ = _sums(rng.normal(size=(count, d)) * 10.0 ** rng.integers(-3, 1), np.zeros(count))
-        H = high[:d, :d]
+        H = _sums(rng.normal(size=(count, d)) * 10.0 ** rng.integers(-3, 1), np.zeros(count))[0].floor()
         true = float(np.linalg.eigvalsh(H.astype(float))[0])
         for bits in (1, 10, 24, 45):
             found = module._least(H, bits)
@@ -156,22 +161,22 @@ def test_the_noise_has_the_stated_covariance():
     """2000 seeded repeats: every variance within 5 deviations, correlations too; false alarm below 1e-4."""
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
-    high, low = _sums(X, y)
+    S, b = _sums(X, y)
     triangle, products, least = _statistics(X, y)
     scales = Scales(2.0**22, 2.0**24, 2.0**23)
     upper = np.triu_indices(3)
     factors = np.where(upper[0] == upper[1], 5, 7)
     draws, count = [], 2000
     for seed in range(count):
-        moments, b = module._released(high, low, scales, noise.seeded(seed))
+        moments, noisy = module._released(S, b, scales, noise.seeded(seed))
         assert (moments == moments.T).all()
-        draws.append(np.concatenate([moments[upper] * factors - triangle, b - products]))
+        draws.append(np.concatenate([moments[upper] * factors - triangle, noisy - products]))
     whitened = np.array(draws) / np.repeat([scales.moments, scales.products], [6, 3])
     covariance = whitened.T @ whitened / count
     assert np.abs(np.diag(covariance) - 1).max() < 5 * math.sqrt(2 / count)
     assert np.abs(covariance - np.diag(np.diag(covariance))).max() < 5 / math.sqrt(count)
     assert stats.kstest(whitened.ravel(), "norm").pvalue > 1e-4
-    eigen = [module._solved((high, low), scales, 0.05, noise.seeded(seed))[2] for seed in range(500)]
+    eigen = [module._solved(S, b, scales, 0.05, noise.seeded(seed))[2] for seed in range(500)]
     margin = math.sqrt(2 * math.log(20)) * scales.eigenvalue
     expected = stats.norm(least - margin, scales.eigenvalue)
     assert least > 0
@@ -182,10 +187,10 @@ def test_the_noise_has_the_stated_covariance():
 def test_the_ridge_covers_the_noise():
     """c·σ bounds −λ_min of the noise with probability 1 − ϱ: 400 draws for each d."""
     for d in (1, 2, 5, 20, 60):
-        low = np.zeros((d + 1, d + 1), dtype=np.int64)
+        S, b = Exact.zero((d, d)), Exact.zero((d,))
         scales, failure = Scales(2.0**22, 5 * 2.0**20, 2.0**20), 0.05
         least = [
-            np.linalg.eigvalsh(module._released(low, low, scales, noise.seeded(k))[0])[0] / 2.0**20
+            np.linalg.eigvalsh(module._released(S, b, scales, noise.seeded(k))[0])[0] / 2.0**20
             for k in range(400)
         ]
         c = module._spread(d, failure)
@@ -339,8 +344,8 @@ def test_a_row_of_no_known_label_counts_as_nothing():
     X, y = np.random.default_rng(0).normal(size=(50, 2)), np.linspace(-1, 1, 50)
     y[::5] = [math.nan, math.inf, -math.inf] * 3 + [math.nan]
     known = np.isfinite(y)
-    high, low = _sums(X, y)
-    assert (np.array((high, low)) == np.array(_sums(X[known], y[known]))).all()
+    for sums, without in zip(_sums(X, y), _sums(X[known], y[known]), strict=True):
+        assert (_whole(sums) == _whole(without)).all()
 
 
 def test_neither_order_nor_chunks_nor_sparsity_change_a_bit(monkeypatch):
@@ -390,8 +395,8 @@ def test_bad_settings():
         with pytest.raises(ParameterError) as refusal:
             adassp(data, **{"label_bound": 1.0, "epsilon": 1.0, **settings})
         assert str(refusal.value).startswith(line)
-    with pytest.raises(DataError, match="must have a column"):
-        adassp(curated(np.empty((3, 0)), np.ones(3)), label_bound=1.0, epsilon=1.0)
+    with pytest.raises(DataError, match="n·d² below 2⁴⁶"):
+        adassp(Curated(lambda: iter(()), 2**40, 16), label_bound=1.0, epsilon=1.0)
 
 
 def test_a_relation_written_as_text_is_the_relation():

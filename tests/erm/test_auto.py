@@ -1,27 +1,28 @@
-"""Second moments, preconditioned descent, what `learn_privately` chooses. Fixed seeds: no false alarms."""
+"""What `learn_privately` chooses, Newton's steps, and the lecture's descent on single rows. Fixed seeds."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from untold.convex.clipping import L2Clip
-from untold.convex.losses import Absolute, GeometricMedian, Hinge, Huber, HuberisedHinge, Logistic, Squared
+from untold.convex.domains import Box, Everywhere, L2Ball
+from untold.convex.losses import GeometricMedian, Hinge, Huber, Logistic, Multinomial, Squared
 from untold.core import Relation
-from untold.erm.auto import choose, learn_privately
+from untold.erm.approximate import approximate_minima, untuned
+from untold.erm.auto import learn_privately
 from untold.erm.base import curated
 from untold.erm.gradient import noisy_gradient_descent
-from untold.erm.moments import BESIDE, ON, RESOLUTION, exact_moment, kept_bits, noisy_moment
-from untold.erm.preconditioned import preconditioned_descent
-from untold.errors import AssumptionError, ParameterError
-from untold.private import noise
-from untold.private.gaussian_profile import gdp_mu
-from untold.private.noisy_sums import weight
+from untold.erm.newton import double_noise_newton
+from untold.erm.open import minimiser
+from untold.erm.single import one_row_descent
+from untold.erm.whitened import whitened_descent
+from untold.errors import AssumptionError, DataError, ParameterError
+from untold.learners.accelerated import AcceleratedDescent
+from untold.learners.average import LAST
+from untold.learners.descent import Descent
+from untold.learners.rules import Constant
+from untold.private.guarantees import GDP, Approximate, Pure
 
 ADD, REPLACE = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE
 
@@ -29,126 +30,93 @@ ADD, REPLACE = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE
 def rows(n=400, d=5, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) / np.sqrt(d) / 2
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
     return X, np.where(rng.random(n) < 1 / (1 + np.exp(-X @ np.arange(1, d + 1))), 1.0, -1.0)
 
 
-# The second moment
+# learn_privately
 
 
-@pytest.mark.parametrize("bits", [4, 9, 15])
-def test_the_moment_is_exact_in_integers_whatever_the_order(bits, monkeypatch):
-    X, y = rows()
-    data = curated(X, y)
-    total = exact_moment(data, bits)
-    q = [[int(x / data.clip.grid / 2 ** (RESOLUTION - bits)) for x in row] for row in data.rows()[0].tolist()]
-    wanted = [[sum(row[j] * row[k] for row in q) for k in range(5)] for j in range(5)]
-    assert total.tolist() == wanted
-    order = np.random.default_rng(1).permutation(len(y))
-    monkeypatch.setattr("untold.erm.moments.MOST_ROWS", 7)
-    assert (exact_moment(curated(X[order], y[order]), bits) == total).all()
-
-
-@given(
-    st.lists(st.floats(allow_nan=True, allow_infinity=True) | st.floats(-1, 1), min_size=1, max_size=6),
-    st.sampled_from([0.3, 1.0, 7.0]),
-    st.integers(4, 15),
-)
-def test_one_row_weighs_at_most_what_the_noise_is_scaled_to(row, norm, bits):
-    """25·Σqⱼ⁴ + 49·Σqⱼ²qₖ² ≤ (5K²)², as an inequality between rational numbers."""
-    data = curated([row], [0.0], norm)
-    moment = exact_moment(data, bits).tolist()
-    d = len(row)
-    released = [moment[j][k] * (ON if j == k else BESIDE) for j in range(d) for k in range(j, d)]
-    K = Fraction(data.clip.steps) * Fraction(2) ** (bits - RESOLUTION)
-    assert sum(entry * entry for entry in released) <= (5 * K * K) ** 2
-
-
-def test_the_noise_of_a_moment():
-    d = 60
-    moment = noisy_moment(curated(np.zeros((3, d)), np.zeros(3)), 2.0, noise.seeded(1))
-    on, beside = np.diag(moment.matrix), moment.matrix[np.triu_indices(d, 1)]
-    assert np.array_equal(moment.matrix, moment.matrix.T)
-    assert moment.noise == pytest.approx(2.0)
-    assert stats.kstest(on / moment.noise, stats.norm.cdf).pvalue > 1e-6
-    assert stats.kstest(beside / (moment.noise * ON / BESIDE), stats.norm.cdf).pvalue > 1e-6
-
-
-def test_more_noise_leaves_fewer_bits():
-    bits = [kept_bits(sigma) for sigma in (0.0, 1.0, 100.0, 1e4, 1e6)]
-    assert bits == sorted(bits, reverse=True)
-    assert bits[0] == 15
-    with pytest.raises(ParameterError, match="`sigma` of noisy_moment must be smaller"):
-        kept_bits(1e12)
-
-
-def test_the_moment_of_many_rows_without_noise():
-    X, y = rows(n=40_000)
-    moment = noisy_moment(curated(X, y), 0.0)
-    np.testing.assert_allclose(moment.matrix, X.T @ X, rtol=2e-3, atol=2e-3 * len(y) / 5)
-    assert moment.noise == 0.0
-
-
-# Descent
-
-
-def test_without_noise_it_is_a_newton_like_method():
-    X, y = rows(n=2000)
-    fit = preconditioned_descent(curated(X, y), Logistic(), epsilon=math.inf, steps=400, tail=0.0)
-    best = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12).fit(X, y).coef_[0]
-    np.testing.assert_allclose(fit.weights, best, atol=2e-4)  # the grid of the sum is 2⁻²⁰ of a row
-    assert fit.guarantee.epsilon(0.5) == math.inf
-
-
-@pytest.mark.parametrize("relation", [ADD, REPLACE])
-def test_what_is_spent_is_what_is_claimed(relation):
-    """μ² = (w/σ_M)² + T·(w/σ)², w the weight of one row: no more than (ε, δ) allows, and hardly less."""
-    fit = preconditioned_descent(curated(*rows()), Logistic(), epsilon=1.0, delta=1e-5, relation=relation)
-    w = 2.0 if relation is REPLACE else 1.0
-    report = fit.report
-    spent = (w / report["noise multiplier of the moment"]) ** 2
-    spent += report["steps"] * (w / report["noise multiplier"]) ** 2
-    assert math.sqrt(spent) <= fit.guarantee.mu <= gdp_mu(1.0, 1e-5)
-    assert math.sqrt(spent) > 0.999999 * gdp_mu(1.0, 1e-5)
-    assert fit.guarantee.relation is relation
-
-
-@pytest.mark.parametrize("loss", [Logistic(), HuberisedHinge(), Huber()])
-@pytest.mark.parametrize("relation", [ADD, REPLACE])
-def test_it_comes_close_to_the_best_without_being_tuned(loss, relation):
-    X, y = rows(n=30_000)
-    data = curated(X, y)
-    values = [
-        loss.value(learn_privately(data, loss, epsilon=e, relation=relation, seed=1).weights, X, y).mean()
-        for e in (math.inf, 1.0, 0.1)
-    ]
-    zero = loss.value(np.zeros(5), X, y).mean()
-    assert values[1] < values[0] + 0.05 * (zero - values[0])
-    assert values[2] < zero
-
-
-@pytest.mark.parametrize("loss", [Hinge(), Absolute(), GeometricMedian()])
-def test_losses_without_curvature_go_another_way(loss):
+def test_it_chooses_by_the_loss():
     X, y = rows(n=5000)
-    fit = learn_privately(curated(X, y), loss, epsilon=2.0, seed=1)
-    assert "share" not in fit.report
-    assert loss.value(fit.weights, X, y).mean() <= loss.value(np.zeros(5), X, y).mean() * 1.01
-    with pytest.raises(AssumptionError, match="must be linear, Lipschitz and smooth"):
-        preconditioned_descent(curated(X, y), loss, epsilon=1.0)
+    data = curated(X, y)
+    given = {"epsilon": 2.0, "seed": 1}
+    same = [
+        (Logistic(), {}, lambda: whitened_descent(data, Logistic(), **given)),
+        (Hinge(), {}, lambda: whitened_descent(data, Hinge(), **given)),
+        (Squared(), {"labels": (-1.0, 1.0)}, lambda: whitened_descent(data, Huber(delta=0.6), **given)),
+        (GeometricMedian(), {}, lambda: noisy_gradient_descent(data, GeometricMedian(), **given)),
+    ]
+    for loss, more, expected in same:
+        assert (learn_privately(data, loss, **given, **more).weights == expected().weights).all()
 
 
-@pytest.mark.parametrize("spoil", ["nan", "inf", "huge", "label", "duplicate"])
-def test_one_row_changes_nothing_but_the_numbers(spoil, recwarn):
-    X, y = rows()
-    before = learn_privately(curated(X, y), Logistic(), epsilon=1.0, seed=1)
-    X, y = X.copy(), y.copy()
-    X[0] = {"nan": np.nan, "inf": np.inf, "huge": 1e308, "label": X[0], "duplicate": X[1]}[spoil]
-    y[0] = {"label": 7.0}.get(spoil, y[0])
-    after = learn_privately(curated(X, y), Logistic(), epsilon=1.0, seed=1)
-    assert after.report == before.report
-    assert after.guarantee == before.guarantee
-    assert after.weights.shape == before.weights.shape
-    assert np.isfinite(after.weights).all()
-    assert not len(recwarn)
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_pure_privacy_is_had_for_delta_zero(relation):
+    X, y = rows(n=50_000)
+    fit = learn_privately(curated(X, y), Logistic(), epsilon=4.0, delta=0.0, relation=relation, seed=2)
+    unseeded = learn_privately(curated(X, y), Logistic(), epsilon=4.0, delta=0.0, relation=relation).guarantee
+    assert isinstance(unseeded, Pure)
+    assert unseeded.epsilon(0.0) == 4.0
+    assert Logistic().value(fit.weights, X, y).mean() < 0.99 * math.log(2)
+    with pytest.raises(AssumptionError, match="must be linear"):
+        learn_privately(curated(X, y), Multinomial(classes=2), epsilon=1.0, delta=0.0)
+
+
+def test_without_privacy_it_is_the_minimiser():
+    X, y = rows(n=2000)
+    best = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(X, y).coef_[0]
+    for method in (learn_privately, double_noise_newton):
+        fit = method(curated(X, y), Logistic(), epsilon=math.inf)
+        np.testing.assert_allclose(fit.weights, best, atol=1e-6)
+        assert fit.guarantee.epsilon(0.5) == math.inf
+    labels = X @ np.ones(5) + y
+    line = LinearRegression(fit_intercept=False).fit(X, labels)
+    fit = learn_privately(curated(X, labels), Squared(), epsilon=math.inf)
+    np.testing.assert_allclose(fit.weights, line.coef_, atol=1e-6)
+    three = np.argmax(X[:, :3] * 4 + np.random.default_rng(1).gumbel(size=(2000, 3)), axis=1)
+    theirs = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(X, three)
+    np.testing.assert_allclose(
+        minimiser(curated(X, three), Multinomial(classes=3), 1.0), theirs.coef_, atol=1e-5
+    )
+    hinge = learn_privately(curated(X, y), Hinge(), epsilon=math.inf)
+    assert Hinge().value(hinge.weights, X, y).mean() < 0.95
+
+
+@pytest.mark.parametrize("learner", ["descent", "accelerated"])
+@pytest.mark.parametrize("loss", [Logistic(), Multinomial(classes=2)], ids=str)
+def test_descent_without_noise_ends_where_scikit_learn_does(loss, learner):
+    """ε = ∞ of the same code, λ = 1, to 1e-6; two classes are signs at half the weights."""
+    X, y = rows(n=300, d=3)
+    two = isinstance(loss, Multinomial)
+    ridge = 2.0 if two else 1.0
+    best = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-14, max_iter=10_000).fit(X, y).coef_[0]
+    beta = loss.smoothness(1.0) + ridge / 300
+    learners = {
+        "accelerated": (AcceleratedDescent(eta=1 / beta, strength=ridge / 300), 400),
+        "descent": (Descent(rule=Constant(1 / beta), average=LAST), 4000),
+    }
+    chosen, steps = learners[learner]
+    data = curated(X, (y + 1) / 2 if two else y)
+    fit = noisy_gradient_descent(
+        data, loss, epsilon=math.inf, steps=steps, learner=chosen, regularisation=ridge
+    )
+    found = fit.weights[1] - fit.weights[0] if two else fit.weights
+    np.testing.assert_allclose(found, best, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "method", [learn_privately, noisy_gradient_descent, double_noise_newton, whitened_descent]
+)
+def test_a_relation_may_be_a_word_and_costs_the_same(method):
+    fits = [
+        method(curated(*rows()), Logistic(), epsilon=1.0, relation=r, seed=1)
+        for r in (REPLACE, "replace-one")
+    ]
+    assert fits[0].report == fits[1].report
+    assert fits[0].guarantee == fits[1].guarantee
+    with pytest.raises(ParameterError, match="`relation` of"):
+        method(curated(*rows()), Logistic(), epsilon=1.0, relation="replace")
 
 
 def test_a_seed_is_not_private():
@@ -160,60 +128,122 @@ def test_a_seed_is_not_private():
     assert not np.array_equal(*free)
 
 
-@given(
-    st.integers(1, 10**8), st.integers(1, 2000), st.floats(1e-3, 30), st.sampled_from([1.0, 2.0]),
-    st.floats(1e-3, 1e3),
-)  # fmt: skip
-def test_a_choice_is_sane_and_does_not_know_the_unit_of_the_rows(n, d, mu, w, unit):
-    one = choose(n=n, d=d, lipschitz=1.0, curvature=0.25, row_norm=1.0, mu=mu, weight_of_one=w)
-    assert 20 <= one.steps <= 160
-    assert 0.05 <= one.share <= 0.15
-    assert 0.3 <= one.caution <= 3
-    scaled = choose(n=n, d=d, lipschitz=unit, curvature=0.25, row_norm=unit, mu=mu, weight_of_one=w)
-    assert abs(scaled.steps - one.steps) <= 1
-    more = choose(n=2 * n, d=d, lipschitz=1.0, curvature=0.25, row_norm=1.0, mu=mu, weight_of_one=w)
-    assert more.steps >= one.steps
-    assert more.caution <= one.caution
+@pytest.mark.parametrize("labels", [(1.0, 0.0), (0.0, math.inf), "ab", 3, (1.0,)])
+def test_a_range_of_labels_is_two_numbers(labels):
+    with pytest.raises(ParameterError, match="`labels` of learn_privately must be two numbers"):
+        learn_privately(curated(*rows()), Squared(), epsilon=1.0, labels=labels)
 
 
-@pytest.mark.parametrize("method", [learn_privately, preconditioned_descent, noisy_gradient_descent])
-def test_a_relation_may_be_a_word_and_costs_the_same(method):
-    fits = [
-        method(curated(*rows()), Logistic(), epsilon=1.0, relation=r, seed=1)
-        for r in (REPLACE, "replace-one")
-    ]
-    assert fits[0].report == fits[1].report
-    assert fits[0].guarantee == fits[1].guarantee
-    once = method(curated(*rows()), Logistic(), epsilon=1.0, relation=ADD, seed=1)
-    steps = [fit.report["steps"] for fit in (fits[0], once)]
-    sigmas = [fit.report["noise multiplier"] for fit in (fits[0], once)]
-    if steps[0] == steps[1]:
-        assert sigmas[0] == pytest.approx(2 * sigmas[1], rel=0.2)
-    with pytest.raises(ParameterError, match="`relation` of"):
-        method(curated(*rows()), Logistic(), epsilon=1.0, relation="replace")
-
-
-def test_a_word_is_a_relation_wherever_one_is_asked_for():
-    assert weight("replace-one") == 2.0
-    assert L2Clip(1.0).sensitivity("replace-one") == 2 * L2Clip(1.0).steps
-
-
-BAD = [
-    ({"epsilon": 0.0}, "`epsilon`"), ({"delta": 0.0}, "`delta`"), ({"steps": 0}, "`steps`"),
-    ({"share": 1.0}, "`share`"), ({"caution": 0.0}, "`caution`"), ({"tail": 2.0}, "`tail`"),
-    ({"seed": 1.5}, "`seed`"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("changed", "message"), BAD)
-def test_bad_settings(changed, message):
-    with pytest.raises(ParameterError, match=f"{message} of preconditioned_descent must be"):
-        preconditioned_descent(curated(*rows()), Logistic(), **{"epsilon": 1.0, **changed})
-    if set(changed) <= {"epsilon", "delta"}:
-        with pytest.raises(ParameterError, match=f"{message} of learn_privately must be"):
+def test_squares_want_the_range_of_labels():
+    with pytest.raises(AssumptionError, match="must be Lipschitz"):
+        learn_privately(curated(*rows()), Squared(), epsilon=1.0)
+    for changed, name in (({"epsilon": 0.0}, "epsilon"), ({"delta": -1.0}, "delta"), ({"seed": -1}, "seed")):
+        with pytest.raises(ParameterError, match=f"`{name}` of learn_privately"):
             learn_privately(curated(*rows()), Logistic(), **{"epsilon": 1.0, **changed})
 
 
-def test_squares_want_a_clip():
-    with pytest.raises(AssumptionError, match="must be Lipschitz"):
-        learn_privately(curated(*rows()), Squared(), epsilon=1.0)
+def test_regression_is_learnt():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(size=(20_000, 4)), np.ones(20_000)]) / math.sqrt(5)
+    y = X @ [3.0, -1.0, 0.5, 0.0, 1.0] + 0.1 * rng.normal(size=20_000)
+    for epsilon, least in ((0.1, 0.8), (1.0, 0.9), (8.0, 0.92)):
+        fit = learn_privately(curated(X, y), Squared(), epsilon=epsilon, labels=(-1.0, 3.0), seed=1)
+        assert 1 - ((X @ fit.weights - y) ** 2).mean() / y.var() > least
+
+
+# Approximate minima with nothing to tune
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 8.0, 100.0, 1e4])
+def test_a_regularisation_that_nobody_chose_leaves_most_of_epsilon(epsilon):
+    ridge = untuned(0.25, min(epsilon, 1e3))
+    left = 0.99 * epsilon - math.log1p(0.25 / ridge)
+    assert 0.85 * epsilon < left < epsilon
+    fit = approximate_minima(curated(*rows()), Logistic(), epsilon=epsilon, seed=1)
+    assert fit.report["regularisation"] == pytest.approx(ridge, rel=1e-6)
+    assert isinstance(
+        approximate_minima(curated(*rows()), Logistic(), epsilon=epsilon).guarantee, Approximate
+    )
+    nothing = approximate_minima(curated(*rows()), Logistic(), epsilon=math.inf)
+    assert nothing.guarantee.epsilon(0.5) == math.inf
+
+
+# Newton
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_newton_learns(relation):
+    X, y = rows(n=30_000)
+    best = minimiser(curated(X, y), Logistic())
+    least, zero = Logistic().value(best, X, y).mean(), math.log(2)
+    fit = double_noise_newton(curated(X, y), Logistic(), epsilon=4.0, relation=relation, seed=1)
+    assert Logistic().value(fit.weights, X, y).mean() < least + 0.1 * (zero - least)
+    assert fit.guarantee.epsilon(1e-6) == math.inf
+    bold = double_noise_newton(curated(X, y), Logistic(), epsilon=4.0, curvature="hessian", seed=1)
+    assert Logistic().value(bold.weights, X, y).mean() < least + 0.1 * (zero - least)
+    free = double_noise_newton(curated(X, y), Logistic(), epsilon=4.0, relation=relation).guarantee
+    assert isinstance(free, GDP)
+    assert 3.999 < free.epsilon(1e-6) <= 4.0
+
+
+def test_newton_says_what_it_wants():
+    data = curated(*rows())
+    for loss, word in ((Hinge(), "smooth"), (Squared(), "Lipschitz"), (Multinomial(classes=2), "linear")):
+        with pytest.raises(AssumptionError, match=word):
+            double_noise_newton(data, loss, epsilon=1.0)
+    for changed in ({"steps": 0}, {"curvature": "none"}, {"epsilon": 0}, {"delta": 0.0}):
+        with pytest.raises(ParameterError, match=f"`{next(iter(changed))}` of double_noise_newton"):
+            double_noise_newton(data, Logistic(), **{"epsilon": 1.0, **changed})
+
+
+# One row at a time
+
+
+def test_the_compiled_walk_is_the_readable_one(monkeypatch):
+    X, y = rows(n=40, d=3)
+    X[3], y[4], X[5] = np.nan, 0.5, 1e308
+    fits = []
+    for readable in (False, True):
+        if readable:
+            monkeypatch.setattr("untold.erm.single.residual_of", lambda loss: None)
+        fits.append(one_row_descent(curated(X, y, 0.9), Logistic(), epsilon=20.0, domain=L2Ball(3.0), seed=1))
+    np.testing.assert_allclose(fits[0].weights, fits[1].weights, rtol=1e-12)
+    assert fits[0].report == fits[1].report
+
+
+def test_its_noise_is_as_printed_and_its_privacy_better():
+    for n, epsilon, delta in ((50, 0.5, 1e-3), (200, 1.0, 1e-6), (100, 5.0, 1e-5)):
+        fit = one_row_descent(
+            curated(*rows(n=n)), Logistic(), epsilon=epsilon, delta=delta, domain=L2Ball(1.0)
+        )
+        squared = 32 * n**2 * math.log(n / delta) * math.log(1 / delta) / epsilon**2
+        assert fit.report["noise multiplier"] * n == pytest.approx(math.sqrt(squared))
+        assert fit.report["steps"] == n * n
+        assert (
+            fit.guarantee.epsilon(delta) == fit.report["epsilon"] < epsilon == fit.report["printed epsilon"]
+        )
+
+
+def test_it_learns_within_its_set():
+    X, y = rows(n=600, d=2)
+    fit = one_row_descent(curated(X, y), Logistic(), epsilon=400.0, delta=1e-3, domain=L2Ball(4.0), seed=1)
+    assert np.linalg.norm(fit.weights) <= 4 * (1 + 1e-12)
+    assert Logistic().value(fit.weights, X, y).mean() < 0.67
+    boxed = one_row_descent(
+        curated(*rows(n=30, d=2)), Logistic(), epsilon=1.0, domain=Box(low=[0.0, 0.0], high=[1.0, 2.0])
+    )
+    assert (boxed.weights >= 0).all()
+
+
+def test_one_row_descent_says_what_it_wants():
+    data = curated(*rows(n=20))
+    with pytest.raises(AssumptionError, match="bounded"):
+        one_row_descent(data, Logistic(), epsilon=1.0, domain=Everywhere())
+    with pytest.raises(AssumptionError, match="Lipschitz"):
+        one_row_descent(data, Squared(), epsilon=1.0, domain=L2Ball(1.0))
+    with pytest.raises(ParameterError, match="`epsilon`"):
+        one_row_descent(data, Logistic(), epsilon=math.inf, domain=L2Ball(1.0))
+    with pytest.raises(DataError, match="2¹⁴ rows"):
+        one_row_descent(
+            curated(np.zeros((2**14 + 1, 1)), np.ones(2**14 + 1)), Logistic(), epsilon=1.0, domain=L2Ball(1)
+        )

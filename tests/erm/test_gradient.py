@@ -4,23 +4,20 @@ import math
 
 import numpy as np
 import pytest
-import scipy.sparse
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
-from untold.convex.clipping import L2Clip
 from untold.convex.domains import L2Ball
-from untold.convex.losses import LOSSES, Hinge, Logistic, Squared
+from untold.convex.losses import Hinge, Logistic, Squared
 from untold.core import Relation, Unit
 from untold.erm.base import curated
 from untold.erm.batches import FullBatch, PoissonBatch, SubsetBatch
 from untold.erm.gradient import noisy_gradient_descent
-from untold.erm.sums import GradientSums
 from untold.errors import AssumptionError, DataError, ParameterError
 from untold.learners.average import LAST
 from untold.learners.descent import Descent
 from untold.learners.rules import Constant
-from untold.private import noise
+from untold.private import choices, noise
 from untold.private.accountant import Accountant
 from untold.private.guarantees import GDP, PLD, Noise
 
@@ -37,60 +34,15 @@ def rows(n=300, d=7, seed=0, hostile=True):
     return X, y
 
 
-# Sums
-
-
-@pytest.mark.parametrize("loss", [loss for loss in LOSSES if not hasattr(loss, "classes")], ids=str)
-def test_a_sum_is_the_sum_of_its_rows_in_integers(loss):
-    X, y = rows()
-    w, clip = np.random.default_rng(1).normal(size=7), L2Clip(0.7)
-    total = GradientSums(curated(X, y), loss, clip)(w)
-    wanted = [0] * 7
-    for x, label in zip(X, y, strict=True):
-        signs = getattr(loss, "labels", "") == "signs"
-        if np.isfinite(x).all() and (abs(label) == 1 if signs else math.isfinite(label)):
-            q = clip.quantise(loss.subgradient(w, x, label)[np.newaxis])[0].tolist()
-            assert sum(k * k for k in q) <= clip.steps**2
-            wanted = [a + b for a, b in zip(wanted, q, strict=True)]
-    assert total.tolist() == wanted
-
-
-def test_a_sum_does_not_depend_on_order_chunks_or_kind_of_rows(monkeypatch):
-    X, y = rows(n=1000, hostile=False)
-    X[np.random.default_rng(2).random(X.shape) < 0.5] = 0.0
-    w, clip, loss = np.random.default_rng(1).normal(size=7), L2Clip(0.7), Logistic()
-    whole = GradientSums(curated(X, y), loss, clip)(w)
-    order = np.random.default_rng(3).permutation(1000)
-    assert (GradientSums(curated(X[order], y[order]), loss, clip)(w) == whole).all()
-    assert (GradientSums(curated(scipy.sparse.csr_array(X), y), loss, clip)(w) == whole).all()
-    monkeypatch.setattr("untold.erm.sums.CHUNK", 7)
-    assert (GradientSums(curated(X, y), loss, clip)(w) == whole).all()
-    chosen = np.sort(order[:300])
-    parts = [
-        GradientSums(curated(X, y), loss, clip)(w, part) for part in (chosen, np.setdiff1d(order, chosen))
-    ]
-    assert (parts[0] + parts[1] == whole).all()
-
-
-@pytest.mark.parametrize("row", [[1e308] * 7, [np.nan] * 7, [np.inf] + [0.0] * 6, [0.0] * 7, [3.0] * 7])
-@pytest.mark.parametrize("label", [1.0, -1.0, 0.0, np.nan, 1e308])
-def test_one_row_moves_a_sum_by_at_most_its_bound(row, label):
-    X, y = rows(hostile=False)
-    w, clip = np.random.default_rng(1).normal(size=7), L2Clip(0.3)
-    without = GradientSums(curated(X, y), Logistic(), clip)(w)
-    with_it = GradientSums(curated(np.vstack([X, row]), np.append(y, label)), Logistic(), clip)(w)
-    assert sum(k * k for k in (with_it - without).tolist()) <= clip.steps**2
-
-
 # Batches
 
 
 def test_coins_have_their_chance():
     for chance in (0.02, 0.5, 0.999):
-        heads = int(noise.coins(400_000, chance, noise.seeded(1)).sum())
+        heads = int(choices.coins(400_000, chance, noise.seeded(1)).sum())
         assert stats.binomtest(heads, 400_000, chance).pvalue > 1e-6
-    assert not noise.coins(1000, 0.0).any()
-    two = noise.coins(200_000, 0.3, noise.seeded(2)).reshape(-1, 2)
+    assert not choices.coins(1000, 0.0).any()
+    two = choices.coins(200_000, 0.3, noise.seeded(2)).reshape(-1, 2)
     both = int(two.all(axis=1).sum())  # each row by itself: pairs are independent
     assert stats.binomtest(both, 100_000, 0.09).pvalue > 1e-6
 
@@ -98,12 +50,12 @@ def test_coins_have_their_chance():
 def test_every_subset_is_as_likely():
     source, seen = noise.seeded(3), {}
     for _ in range(30_000):
-        chosen = tuple(noise.subset(5, 2, source).tolist())
+        chosen = tuple(choices.subset(5, 2, source).tolist())
         seen[chosen] = seen.get(chosen, 0) + 1
     assert len(seen) == 10
     assert stats.chisquare(list(seen.values())).pvalue > 1e-6
-    assert noise.subset(5, 0).size == 0
-    assert noise.subset(0, 0).size == 0
+    assert choices.subset(5, 0).size == 0
+    assert choices.subset(0, 0).size == 0
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
@@ -161,7 +113,7 @@ def test_without_noise_it_is_gradient_descent():
         learner=Descent(rule=Constant(4.0), average=LAST),
     )  # fmt: skip
     best = LogisticRegression(C=1 / 5.0, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(X, y).coef_[0]
-    np.testing.assert_allclose(fit.weights, best, atol=2e-5)  # the grid of the sum is 2⁻²⁰
+    np.testing.assert_allclose(fit.weights, best, atol=1e-6)
     assert fit.guarantee.epsilon(0.5) == math.inf
 
 
@@ -251,5 +203,5 @@ def test_a_loss_without_a_lipschitz_constant_wants_a_clip():
     ("X", "y"), [([1.0], [1.0]), ([[1.0]], [1.0, 2.0]), ([["a"]], [1.0]), ([[1.0]], ["a"])]
 )
 def test_what_does_not_fit_is_refused(X, y):
-    with pytest.raises(DataError, match="`X` and `y` of curated"):
+    with pytest.raises(DataError, match=r"`[Xy]` of curated"):
         curated(X, y)

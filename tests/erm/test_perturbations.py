@@ -29,10 +29,10 @@ from untold.convex.losses import (
 from untold.core import Relation, Unit
 from untold.erm import solver
 from untold.erm.approximate import FAR, SHARE, approximate_minima
-from untold.erm.base import Curated, curated
+from untold.erm.base import Asked, Curated, curated
 from untold.erm.objective import Tilt, objective_perturbation, tilted
 from untold.erm.output import output_perturbation
-from untold.erm.release import Asked, noisy
+from untold.erm.release import noisy
 from untold.erm.solver import Problem, descended, minimise, tolerance
 from untold.errors import AssumptionError, DataError, ParameterError
 from untold.private import noise
@@ -45,7 +45,7 @@ METHODS = [output_perturbation, objective_perturbation, approximate_minima]
 
 
 def asked(epsilon=1.0, delta=0.0, ridge=1.0, relation=REPLACE, seed=None):
-    return Asked.checked("test", epsilon, delta, ridge, relation, seed)
+    return Asked.checked("test", epsilon, delta, relation, seed, ridge=ridge, pure=True)
 
 
 def hidden(n=200, d=3, seed=0, kind="random"):
@@ -269,7 +269,7 @@ def test_a_tilt_is_far_as_seldom_as_promised():
 
 def minimum(rows, loss, R, ridge):
     X, y = np.array([x for x, _ in rows]), np.array([y for _, y in rows])
-    data = Curated(X, y, R * (1 + 1e-6))
+    data = curated(X, y, R * (1 + 1e-6))
     return minimise(Problem.of(data, loss, ridge), tolerance(data, loss, ridge, REPLACE))
 
 
@@ -279,7 +279,7 @@ def test_output_perturbation_hides_every_move_of_the_minimiser(loss, relation):
     widest = 0.0
     for R, d, share in product((0.1, 1.0, 10.0), (1, 2), (0.01, 1.0, 100.0)):
         ridge = share * loss.smoothness(R)
-        data = Curated(np.zeros((3, d)), np.zeros(3), R)
+        data = curated(np.zeros((3, d)), np.zeros(3), R)
         fit = output_perturbation(data, loss, epsilon=1.0, regularisation=ridge, relation=relation)
         reach = fit.report["sensitivity"]
         L = loss.lipschitz(R)
@@ -435,12 +435,12 @@ def test_newton_arrives_without_help(monkeypatch, kind, share):
 
 
 def test_the_tolerance_is_public():
-    few, many = (Curated(np.broadcast_to(0.0, (n, 2)), np.broadcast_to(1.0, n)) for n in (3, 10**6))
+    few, many = (Curated(lambda: iter(()), n, 2) for n in (3, 10**6))
     for loss in LOSSES:
         assert tolerance(few, loss, 0.1, ADD) == tolerance(many, loss, 0.1, ADD)
         assert tolerance(few, loss, 0.1, ADD) > 2 * tolerance(many, loss, 0.1, REPLACE)
         assert tolerance(few, loss, 0.1, REPLACE) < 1e-6 * loss.lipschitz(1.0)
-    too_many = Curated(np.broadcast_to(np.zeros(1), (2**24 + 1, 1)), np.broadcast_to(1.0, 2**24 + 1))
+    too_many = Curated(lambda: iter(()), 2**24 + 1, 1)
     with pytest.raises(DataError, match="at most"):
         output_perturbation(too_many, Logistic(), epsilon=1.0, regularisation=1.0)
     with pytest.raises(ParameterError, match="regularisation"):
@@ -505,14 +505,15 @@ def test_approximate_minima_releases_the_minimiser_with_its_own_noise():
 def test_without_privacy_it_is_the_estimator_of_scikit_learn(method):
     X, y = hidden(400, 5)
     for ridge, R in [(1.0, 10.0), (50.0, 1.0)]:
-        data = curated(np.hstack([X, np.ones((400, 1))]), y, R)
+        wide = np.hstack([X, np.ones((400, 1))])
+        data = curated(wide, y, R)
         rows, _ = data.rows()
         theirs = LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(rows, y)
         fit = method(data, Logistic(), epsilon=math.inf, regularisation=ridge)
         assert np.abs(fit.weights - theirs.coef_[0]).max() < 1e-6
         assert fit.guarantee.epsilon(0.0) == math.inf
         sparse = method(
-            curated(scipy.sparse.csr_array(data.X), y, R), Logistic(), epsilon=math.inf, regularisation=ridge
+            curated(scipy.sparse.csr_array(wide), y, R), Logistic(), epsilon=math.inf, regularisation=ridge
         )
         assert (sparse.weights == fit.weights).all()
         nearly = method(data, Logistic(), epsilon=1e6, delta=1e-3, regularisation=ridge)
@@ -582,7 +583,7 @@ def test_no_row_changes_shape_keys_or_report_or_warns(method, loss):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("shape", [(0, 0), (5, 0), (0, 3), (65, 1)])
+@pytest.mark.parametrize("shape", [(0, 1), (0, 3), (65, 1)])
 def test_any_shape(method, shape):
     for R, ridge in [(1.0, 1.0), (1e-100, 1e-200), (1e100, 1e200), (1e9, 1e-3)]:
         data = curated(np.ones(shape), np.ones(shape[0]), R)

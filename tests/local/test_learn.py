@@ -9,6 +9,7 @@ from tests.shared_table import LEARNERS
 
 from untold.convex.losses import LOSSES, GeometricMedian, Hinge, Huber, Logistic, Multinomial, Squared
 from untold.errors import AssumptionError, DataError, ParameterError
+from untold.kernels.rows import checked_rows
 from untold.kernels.slopes import slope_of
 from untold.kernels.twins import twin_of
 from untold.learners.average import LAST, LINEAR, Average
@@ -21,7 +22,6 @@ from untold.learners.rules import AdaGradNorm, Constant, InverseRoot, StronglyCo
 from untold.local.crowd import crowd_of
 from untold.local.learn import absorb, learn, learn_many
 from untold.local.passes import Pass
-from untold.local.rows import checked_rows
 from untold.private import noise
 from untold.private.randomizers.duchi import Duchi
 from untold.private.randomizers.gaussian import Gaussian

@@ -28,7 +28,7 @@ from typing import ClassVar
 import numpy as np
 
 from untold.compiled import inlined, kernel
-from untold.convex.lanes import square
+from untold.convex.lanes import LANES, square, square_at
 from untold.core import Floats, Ints, Relation
 from untold.errors import DataError, between, positive
 
@@ -136,6 +136,33 @@ def _clip_l2(rows: Floats, grid: float, K: int, out: Ints) -> None:
         clip_l2(rows[i], square(rows[i]), grid, K, out[i])
 
 
+@inlined
+def _fits(v: Floats, grid: float, K: int, q: Ints) -> bool:
+    """q ← trunc(v/grid), and whether Σq² ≤ K²; where not, q may be anything."""
+    for j in range(v.size):
+        if not abs(v[j]) <= K * grid:  # or not a number
+            return False
+    for j in range(v.size):
+        q[j] = np.int64(v[j] / grid)
+    return bool(_square(q) <= K * K)
+
+
+@kernel
+def _fit_l2(rows: Floats, grid: float, K: int, out: Ints) -> None:
+    for i in range(rows.shape[0]):
+        if not _fits(rows[i], grid, K, out[i]):
+            clip_l2(rows[i], square(rows[i]), grid, K, out[i])
+
+
+@kernel
+def _fit_entries(values: Floats, places: Ints, ends: Ints, grid: float, K: int, out: Ints) -> None:
+    lanes = np.empty(LANES)
+    for i in range(ends.size - 1):
+        row = slice(ends[i], ends[i + 1])
+        if not _fits(values[row], grid, K, out[row]):
+            clip_l2(values[row], square_at(values[row], places[row], lanes), grid, K, out[row])
+
+
 @kernel
 def _clip_linf(rows: Floats, grid: float, K: int, out: Ints) -> None:
     for i in range(rows.shape[0]):
@@ -187,6 +214,22 @@ class L2Clip(_Clip):
         """The clipped rows, in grid steps."""
         out = np.empty(rows.shape, dtype=np.int64)
         _clip_l2(rows, self.grid, self.steps, out)
+        return out
+
+    def fit(self, rows: Floats) -> Ints:
+        """Rows in grid steps, as they are where they fit: trunc(v/grid) if Σq² ≤ K², else as `quantise`.
+
+        >>> L2Clip(1.0).fit(np.array([[1.0], [1.0 + 2.0**-52]])).ravel().tolist() == [2**20, 2**20]
+        True
+        """
+        out = np.empty(rows.shape, dtype=np.int64)
+        _fit_l2(rows, self.grid, self.steps, out)
+        return out
+
+    def fit_entries(self, values: Floats, places: Ints, ends: Ints) -> Ints:
+        """The same of sparse rows: row i has the entries from ends[i] to ends[i + 1], at rising places."""
+        out = np.empty(values.shape, dtype=np.int64)
+        _fit_entries(values, places, ends, self.grid, self.steps, out)
         return out
 
 

@@ -23,7 +23,10 @@ from numba.extending import intrinsic
 from untold.compiled import bitwise
 from untold.core import Floats, Ints
 
-__all__ = ["LANES", "inner", "inner_at", "inner_by_lanes", "moved", "scaled", "square", "square_at"]
+__all__ = [
+    "LANES", "halved", "inner", "inner_at", "inner_by_lanes", "moved", "scaled", "spread", "square",
+    "square_at", "tail",
+]  # fmt: skip
 
 Step = Callable[..., tuple[ir.Value, ir.Value | None]]
 
@@ -47,7 +50,7 @@ def inner_by_lanes(a: Floats, b: Floats) -> float:
     return float(lanes[0])
 
 
-def _halved(builder: ir.IRBuilder, lanes: ir.Value) -> ir.Value:
+def halved(builder: ir.IRBuilder, lanes: ir.Value) -> ir.Value:
     """The lanes, added in halves until one is left."""
     width = LANES // 2
     while width:
@@ -63,7 +66,7 @@ def _halved(builder: ir.IRBuilder, lanes: ir.Value) -> ir.Value:
     return builder.extract_element(lanes, ir.Constant(ir.IntType(32), 0))
 
 
-def _spread(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
+def spread(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
     """The number in every lane."""
     nothing = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
     first = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
@@ -72,23 +75,27 @@ def _spread(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
     )
 
 
-def _tail(builder: ir.IRBuilder, left: ir.Value) -> tuple[Callable[..., ir.Value], Callable[..., None]]:
+def tail(
+    builder: ir.IRBuilder, left: ir.Value, kind: ir.Type = DOUBLES.element
+) -> tuple[Callable[..., ir.Value], Callable[..., None]]:
     """How the last entries, fewer than there are lanes, are loaded and stored: what is beyond them is 0."""
+    vector = ir.VectorType(kind, LANES)
     numbers = ir.Constant(ir.VectorType(left.type, LANES), list(range(LANES)))
-    mask = builder.icmp_unsigned("<", numbers, _spread(builder, left))
-    pointer, word = DOUBLES.as_pointer(), ir.IntType(32)
+    mask = builder.icmp_unsigned("<", numbers, spread(builder, left))
+    pointer, word = vector.as_pointer(), ir.IntType(32)
     kinds = {
-        "load": ir.FunctionType(DOUBLES, [pointer, word, mask.type, DOUBLES]),
-        "store": ir.FunctionType(ir.VoidType(), [DOUBLES, pointer, word, mask.type]),
+        "load": ir.FunctionType(vector, [pointer, word, mask.type, vector]),
+        "store": ir.FunctionType(ir.VoidType(), [vector, pointer, word, mask.type]),
     }
+    bits = 64 if kind == DOUBLES.element else 32
     load, store = (
-        cgutils.get_or_insert_function(builder.module, kind, f"llvm.masked.{name}.v{LANES}f64.p0")
-        for name, kind in kinds.items()
+        cgutils.get_or_insert_function(builder.module, own, f"llvm.masked.{name}.v{LANES}f{bits}.p0")
+        for name, own in kinds.items()
     )
-    eight, zeros = ir.Constant(word, 8), ir.Constant(DOUBLES, [0.0] * LANES)
+    wide, zeros = ir.Constant(word, bits // 8), ir.Constant(vector, [0.0] * LANES)
     return (
-        lambda place: builder.call(load, [place, eight, mask, zeros]),
-        lambda vector, place: builder.call(store, [vector, place, eight, mask]),
+        lambda place: builder.call(load, [place, wide, mask, zeros]),
+        lambda entries, place: builder.call(store, [entries, place, wide, mask]),
     )
 
 
@@ -119,8 +126,8 @@ def _sum(context: Any, builder: ir.IRBuilder, kinds: Any, values: Any, step: Ste
     with cgutils.for_range_slice(builder, ir.Constant(size.type, 0), whole, step_size) as (j, _count):
         block(j, load, store)
     with builder.if_then(builder.icmp_unsigned("!=", whole, size)):
-        block(whole, *_tail(builder, builder.sub(size, whole)))
-    return _halved(builder, builder.load(lanes))
+        block(whole, *tail(builder, builder.sub(size, whole)))
+    return halved(builder, builder.load(lanes))
 
 
 def _contiguous(*arrays: Any) -> None:
@@ -144,7 +151,7 @@ def _changing(x: Any, v: Any, new: Callable[..., ir.Value]) -> Any:
     _contiguous(x, v)
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        factor = _spread(builder, args[0])
+        factor = spread(builder, args[0])
 
         def step(ir_: ir.IRBuilder, entries: ir.Value, old: ir.Value) -> tuple[ir.Value, ir.Value]:
             vector = new(ir_, ir_.fmul(factor, entries), old)

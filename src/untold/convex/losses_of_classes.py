@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from untold.convex.rows import ByRow, Labels, margins
+from untold.convex.softmax import softmax_residuals
 from untold.core import Floats
 from untold.errors import positive, whole
 
@@ -58,19 +59,23 @@ class Multinomial(ByRow):
         return 0.5 * R * R
 
     def _values(self, w: Floats, X: Floats, y: Floats) -> Floats:
-        z = self._margins(w, X)
+        z = self.margins(w, X)
         own = (z * self._one_hot(y)).sum(axis=-1, keepdims=True)
         values: Floats = np.logaddexp.reduce(z - own, axis=-1)
         return values
 
     def _subgradients(self, w: Floats, X: Floats, y: Floats) -> Floats:
-        z = self._margins(w, X)
-        p = np.exp(z - z.max(axis=-1, keepdims=True))
-        p /= p.sum(axis=-1, keepdims=True)
-        residual: Floats = p - self._one_hot(y)
+        residual = self.residual(self.margins(w, X), y)
         return residual[:, :, np.newaxis] * X[:, np.newaxis, :]
 
-    def _margins(self, w: Floats, X: Floats) -> Floats:
+    def residual(self, z: Floats, y: Floats) -> Floats:
+        """p − e_y of each row of margins, (n, K)."""
+        residual = np.empty(z.shape)
+        softmax_residuals(z, y, residual)
+        return residual
+
+    def margins(self, w: Floats, X: Floats) -> Floats:
+        """The K margins of each row, (n, K)."""
         return np.ascontiguousarray(np.stack([margins(wk, X) for wk in w], axis=-1))
 
     def _one_hot(self, y: Floats) -> Floats:

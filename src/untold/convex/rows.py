@@ -192,11 +192,13 @@ def scaled(rows: Floats) -> tuple[Floats, np.ndarray[tuple[int, ...], np.dtype[n
 
 
 def known_labels(loss: Loss, y: Floats) -> NDArray[np.bool_]:
-    """Which labels are the loss's own: ±1 where it wants signs, otherwise finite numbers.
+    """Which labels are the loss's own: ±1 where it wants signs, all where it wants none, else finite numbers.
 
     >>> from untold.convex.losses import Hinge
     >>> known_labels(Hinge(), np.array([1.0, 0.0, np.nan])).tolist()
     [True, False, False]
     """
-    signs = getattr(loss, "labels", "reals") == "signs"
-    return np.asarray(np.abs(y) == 1.0 if signs else np.isfinite(y))
+    labels = getattr(loss, "labels", "reals")
+    if labels == "none":
+        return np.ones(np.shape(y), dtype=bool)
+    return np.asarray(np.abs(y) == 1.0 if labels == "signs" else np.isfinite(y))

@@ -19,22 +19,21 @@ import numpy as np
 
 from untold.compiled import summing
 from untold.convex.clipping import LInfClip
-from untold.core import Floats, Ints, Relation, Unit
-from untold.erm.base import Curated, Fit
-from untold.errors import DataError, between, one_of, positive, refuse, whole
+from untold.core import Floats, Ints, Relation
+from untold.erm.base import Asked, Curated, Fit, Quantised
+from untold.erm.exact import BLOCK, DROPPED, Exact
+from untold.erm.moments import ON, moved, released
+from untold.errors import DataError, between, positive, refuse
 from untold.private import noise
 from untold.private.classic import Pure
 from untold.private.concentrated import GDP
-from untold.private.gaussian_profile import gdp_mu
 
 __all__ = ["Scales", "adassp", "sensitivity"]
 
 Solution = tuple[Floats, float, float]
-BLOCK = 1 << 11  # rows whose products, each below 2⁴², sum below 2⁵³: floats add them without rounding
-DROPPED = 20  # low bits of a sum of products that are not released
-ON, BESIDE = 5, 7  # factors on the diagonal and beside it: 49 ≤ 2·25
 MOST = 1 << 46  # of n·max(d + 2, 16)²: neither an overflow nor a larger error of λ_min
 RELEASED = "the least eigenvalue, the second moments and the products with the labels"
+CITATION = "Wang (2018), Algorithm 2"
 SHY, FREE = 4.0, 1.5  # noise of λ̃ and b̃, over that of M̃: 4 % and 30 % of μ²
 
 
@@ -62,7 +61,7 @@ def sensitivity(K: int, V: int, d: int, relation: Relation, scales: Scales) -> f
         together = 2 * A + 2 * B + (B * B / (2 * A) if B <= 2 * A else 2 * B - 2 * A)
     else:
         together = A + B
-    floors = math.hypot(math.sqrt(d * (d + 1) / 2) / scales.moments, math.sqrt(d) / scales.products)
+    floors = math.hypot(moved(0.0, d, relation) / scales.moments, math.sqrt(d) / scales.products)
     return math.hypot(eigenvalue, math.sqrt(together) + floors)
 
 
@@ -74,20 +73,27 @@ def _scales(K: int, V: int, d: int, relation: Relation, mu: float) -> Scales:
     return Scales(*(times * scale for scale in one))
 
 
-def _sums(data: Curated, labels: LInfClip) -> tuple[Ints, Ints]:
-    """Σ(q, v)(q, v)ᵀ = high·2²⁰ + low, exactly: the same bits in whatever order and chunks the rows come."""
-    high = np.zeros((data.dim + 1, data.dim + 1), dtype=np.int64)
-    low = np.zeros_like(high)
-    for X, y in data.chunks(BLOCK):
-        known = np.isfinite(y)[:, None]
-        v = labels.quantise(
-            (y + np.copysign(labels.grid / 2, y))[:, None]
-        )  # truncates: the nearest step to y
-        rows = np.where(known, np.hstack([X / data.clip.grid, v]), 0.0)
-        products = (rows.T @ rows).astype(np.int64)
-        high += products >> DROPPED
-        low += products & ((1 << DROPPED) - 1)
-    return high + (low >> DROPPED), low & ((1 << DROPPED) - 1)
+def _blanked(block: Quantised, known: Floats) -> Quantised:
+    """Rows of no known label as zeros."""
+    if isinstance(block.q, np.ndarray):
+        return Quantised(np.where(known[:, np.newaxis], block.q, 0.0), block.y)
+    from scipy.sparse import diags_array
+
+    return Quantised(diags_array(known.astype(np.float64)) @ block.q, block.y)
+
+
+def _sums(data: Curated, labels: LInfClip) -> tuple[Exact, Exact]:
+    """Σqqᵀ and Σqv, exactly: the same bits in whatever order and chunks the rows come."""
+    moments, products = Exact.zero((data.dim, data.dim)), Exact.zero((data.dim,))
+    for block in data.quantised(BLOCK):
+        known = np.isfinite(block.y)
+        half = np.copysign(labels.grid / 2, block.y)  # truncates: the nearest step to y
+        v = np.where(known, labels.quantise((block.y + half)[:, np.newaxis])[:, 0], 0)
+        q = _blanked(block, known).q
+        square = q.T @ q
+        moments = moments.plus(square if isinstance(square, np.ndarray) else square.toarray())
+        products = products.plus(np.asarray(q.T @ v.astype(np.float64)))
+    return moments, products
 
 
 @summing
@@ -117,18 +123,10 @@ def _least(H: Ints, bits: int) -> int:
     return least
 
 
-def _released(high: Ints, low: Ints, scales: Scales, source: noise.Source) -> tuple[Floats, Floats]:
-    """M̃ and b̃ in units of 2²⁰ steps."""
-    d = len(high) - 1
-    upper = np.triu_indices(d)
-    factors = np.where(upper[0] == upper[1], ON, BESIDE)
-    floors = factors * high[upper] + (factors * low[upper] >> DROPPED)
-    triangle = floors + noise.gaussian(floors.size, scales.moments, source)
-    moments = np.zeros((d, d))
-    moments[upper] = triangle / factors
-    moments.T[upper] = triangle / factors
-    products = high[:d, d] + noise.gaussian(d, scales.products, source)
-    return moments, products.astype(np.float64)
+def _released(S: Exact, b: Exact, scales: Scales, source: noise.Source) -> tuple[Floats, Floats]:
+    """M̃ and b̃ in units of 2²⁰ steps²."""
+    moments = released(S, scales.moments, source)
+    return moments, np.add(b.floor(), noise.gaussian(b.high.size, scales.products, source), dtype=np.float64)
 
 
 def _spread(d: int, failure: float) -> float:
@@ -137,25 +135,19 @@ def _spread(d: int, failure: float) -> float:
     return min(series, 10 / 7 * (math.sqrt(d) + math.sqrt(math.log(1 / failure))))
 
 
-def _solved(sums: tuple[Ints, Ints], scales: Scales, failure: float, source: noise.Source) -> Solution:
+def _solved(S: Exact, b: Exact, scales: Scales, failure: float, source: noise.Source) -> Solution:
     """θ, the ridge and λ̃, each in its own steps."""
-    d = len(sums[0]) - 1
+    d = b.high.size
     entry = scales.moments / ON
     threshold = _spread(d, failure) * entry
     margin = math.sqrt(2 * math.log(1 / failure)) * scales.eigenvalue
     bits = math.ceil(threshold + 2 * margin).bit_length()
-    noisy = _least(sums[0][:d, :d], bits) + int(noise.gaussian(1, scales.eigenvalue, source)[0])
+    noisy = _least(S.floor(), bits) + int(noise.gaussian(1, scales.eigenvalue, source)[0])
     eigenvalue = max(0.0, noisy - margin)
     ridge = max(0.0, threshold - eigenvalue)
-    moments, products = _released(*sums, scales, source)
+    moments, products = _released(S, b, scales, source)
     values, vectors = np.linalg.eigh(moments + ridge * np.eye(d))
     return vectors @ ((vectors.T @ products) / np.maximum(values, entry)), ridge, eigenvalue
-
-
-def _least_squares(high: Ints, low: Ints) -> Floats:
-    exact = high * 2.0**DROPPED + low
-    theta: Floats = np.linalg.lstsq(exact[:-1, :-1], exact[:-1, -1])[0]
-    return theta
 
 
 def adassp(
@@ -175,26 +167,24 @@ def adassp(
     (True, 1.0)
     """
     labels = LInfClip(positive("label_bound", label_bound, of="adassp"))
-    relation = Relation(one_of("relation", relation, list(Relation), of="adassp"))
-    epsilon = positive("epsilon", epsilon, of="adassp", infinite=True)
-    delta = between("delta", delta, 0.0, 1.0, of="adassp", ends="()", hint="Gaussian noise has no δ = 0.")
+    asked = Asked.checked("adassp", epsilon, delta, relation, seed)
     failure = between("failure", failure, 0.0, 1.0, of="adassp", ends="()")
-    source = None if seed is None else noise.seeded(whole("seed", seed, of="adassp", least=0))
-    if data.dim == 0 or data.count * max(data.dim + 2, 16) ** 2 > MOST:
-        raise DataError(f"`X` of adassp must have a column, and n·d² below 2⁴⁶. Got shape {data.X.shape}.")
+    if data.count * max(data.dim + 2, 16) ** 2 > MOST:
+        shape = data.count, data.dim
+        raise DataError(f"`X` of adassp must have n·d² below 2⁴⁶. Got shape {shape}.")
     ratio = labels.grid / data.clip.grid
-    if epsilon == math.inf:
-        theta = _least_squares(*_sums(data, labels))
-        return Fit(theta * ratio, Pure(math.inf, relation=relation, unit=Unit.ROW), {"ridge": 0.0})
-    mu = gdp_mu(epsilon, delta)
-    scales = _scales(data.clip.steps, labels.steps, data.dim, relation, mu)
+    if asked.epsilon == math.inf:
+        S, b = _sums(data, labels)
+        theta = np.asarray(np.linalg.lstsq(S.floats, b.floats)[0], dtype=np.float64)
+        return Fit(theta * ratio, Pure(math.inf, **asked.common(CITATION, RELEASED)), {"ridge": 0.0})
+    scales = _scales(data.clip.steps, labels.steps, data.dim, asked.relation, asked.mu)
     if max(scales) > noise.MAX_SCALE:
         raise refuse("epsilon", epsilon, of="adassp", allowed="larger", hint="so much noise hides all.")
-    theta, ridge, eigenvalue = _solved(_sums(data, labels), scales, failure, source)
+    theta, ridge, eigenvalue = _solved(*_sums(data, labels), scales, failure, asked.source)
     unit = 2.0**DROPPED * data.clip.grid**2
     report: dict[str, float | str] = {
         "ridge": ridge * unit, "least eigenvalue": eigenvalue * unit,
         "noise of a moment": scales.moments / ON * unit, "noise of a product": scales.products * unit * ratio,
     }  # fmt: skip
-    claim = GDP(mu, relation=relation, unit=Unit.ROW, released=RELEASED, citation="Wang (2018), Algorithm 2")
-    return Fit(theta * ratio, claim if seed is None else claim.seed_stamped(), report)
+    claim = GDP(asked.mu, **asked.common(CITATION, RELEASED))
+    return Fit(theta * ratio, asked.stamped(claim), report)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from untold.core import Relation, Unit
 from untold.errors import AssumptionError, between, whole
-from untold.private import noise
+from untold.private import choices, noise
 from untold.private.accountant import calibrate
 from untold.private.amplify import poisson_sample, random_subset
 from untold.private.claim import Claim
@@ -93,7 +93,7 @@ class PoissonBatch:
 
     def draw(self, count: int, source: noise.Source) -> Places:
         """The places of the rows that were chosen."""
-        return np.flatnonzero(noise.coins(count, self.rate, source))
+        return np.flatnonzero(choices.coins(count, self.rate, source))
 
     def expected(self, count: int) -> float:
         """How many rows a step sees on average."""
@@ -125,7 +125,7 @@ class SubsetBatch:
 
     def draw(self, count: int, source: noise.Source) -> Places:
         """The places of the rows that were chosen."""
-        return noise.subset(count, min(self.size, count), source)
+        return choices.subset(count, min(self.size, count), source)
 
     def expected(self, count: int) -> float:
         """How many rows a step sees."""

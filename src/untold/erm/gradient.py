@@ -4,7 +4,8 @@
 
 m is the public expected size of a batch. (Yu-Xiang Wang's (12.1) and section 12.3, with the sign corrected,
 `docs/errata.md`.) The sum is exact in integers, noise is added once, after it, on the same grid. Whatever the
-learner does with gₜ is post-processing: any learner will do. ε = ∞ adds no noise: projected gradient descent.
+learner does with gₜ is post-processing: any learner will do, on any domain. ε = ∞ adds no noise and rounds
+nothing: projected gradient descent, or, in batches, projected stochastic gradient descent.
 """
 
 import math
@@ -12,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from untold.convex.clipping import L2Clip
-from untold.core import Ints, Loss, Relation, Unit
-from untold.erm.base import Curated, Fit
+from untold.core import Floats, Ints, Loss, Relation
+from untold.erm.base import Asked, Curated, Fit
 from untold.erm.batches import Batch, FullBatch
+from untold.erm.readable import open_sum
 from untold.erm.sums import GradientSums
-from untold.errors import AssumptionError, between, one_of, positive, whole
+from untold.errors import AssumptionError, between, positive, whole
 from untold.learners.average import Average
 from untold.learners.base import PureLearner
 from untold.learners.bettor import Bettor
@@ -29,20 +30,23 @@ from untold.private.classic import Pure
 
 __all__ = ["noisy_gradient_descent"]
 
+OF = "noisy_gradient_descent"
 CUBIC = Average(3.0)
 FULL = FullBatch()
+RELEASED = "the weights after every step"
 
 
-def _clip(data: Curated, loss: Loss, clip: float | None) -> L2Clip:
+def _bound(data: Curated, loss: Loss, clip: float | None) -> float:
+    """G."""
     if clip is not None:
-        return L2Clip(positive("clip", clip, of="noisy_gradient_descent"))
+        return positive("clip", clip, of=OF)
     G = loss.lipschitz(data.row_norm)
-    if not math.inf > G:
-        raise AssumptionError(
-            f"`loss` of noisy_gradient_descent must be Lipschitz. Got {type(loss).__name__}.",
-            hint="give a `clip`: the largest gradient that counts in full.",
-        )
-    return L2Clip(G)
+    if math.inf > G:
+        return G
+    raise AssumptionError(
+        f"`loss` of {OF} must be Lipschitz. Got {type(loss).__name__}.",
+        hint="give a `clip`: the largest gradient that counts in full.",
+    )
 
 
 def _learner(data: Curated, loss: Loss, steps: int, G: float, ridge: float) -> PureLearner[Any]:
@@ -53,13 +57,11 @@ def _learner(data: Curated, loss: Loss, steps: int, G: float, ridge: float) -> P
     return Bettor(horizon=steps, bound=G)
 
 
-def _claim(
-    batch: Batch, sigma: float, steps: int, data: Curated, relation: Relation, seed: int | None
-) -> Claim:
+def _claim(batch: Batch, sigma: float, steps: int, n: int, asked: Asked) -> Claim:
     if sigma == 0:
-        return Pure(math.inf, relation=relation, unit=Unit.ROW, released="the weights after the last step")
-    claim = batch.claim(sigma, steps, data.count, relation).assuming("the number of rows is public")
-    return claim.seed_stamped() if seed is not None else claim
+        return Pure(math.inf, **asked.common(released=RELEASED))
+    claim = batch.claim(sigma, steps, n, asked.relation)
+    return asked.stamped(claim.assuming("the number of rows is public"))
 
 
 def noisy_gradient_descent(
@@ -80,28 +82,32 @@ def noisy_gradient_descent(
     >>> bool(fit.weights[0] > 1), round(fit.guarantee.epsilon(1e-6), 6)
     (True, 1.0)
     """
-    of = "noisy_gradient_descent"
-    steps, n = whole("steps", steps, of=of), max(1, data.count)
-    relation = Relation(one_of("relation", relation, list(Relation), of=of))
-    epsilon = positive("epsilon", epsilon, of=of, infinite=True)
-    delta = between("delta", delta, 0.0, 1.0, of=of, ends="()", hint="Gaussian noise has no δ = 0.")
-    ridge = between("regularisation", regularisation, 0.0, math.inf, of=of, ends="[)") / n
-    sums = GradientSums(data, loss, _clip(data, loss, clip))
-    learner = learner or _learner(data, loss, steps, sums.clip.bound, ridge)
-    sigma = batch.sigma(epsilon, delta, steps, n, relation) if epsilon < math.inf else 0.0
-    source = None if seed is None else noise.seeded(whole("seed", seed, of=of, least=0))
-    state = learner.start(data.dim)
+    steps, n = whole("steps", steps, of=OF), max(1, data.count)
+    asked = Asked.checked(OF, epsilon, delta, relation, seed)
+    ridge = between("regularisation", regularisation, 0.0, math.inf, of=OF, ends="[)") / n
+    sums = GradientSums(data, loss, _bound(data, loss, clip))
+    learner = learner or _learner(data, loss, steps, sums.bound, ridge)
+    sigma = batch.sigma(asked.epsilon, asked.delta, steps, n, asked.relation) if epsilon < math.inf else 0.0
+    state = learner.start(math.prod(sums.shape))
     for _ in range(steps):
         w = learner.point(state)
-        total = sums(w, batch.draw(data.count, source)) + _noise(w.size, sigma * sums.clip.steps, source)
-        gradient = np.multiply(total, sums.clip.grid / batch.expected(n), dtype=np.float64) + ridge * w
-        state = learner.step(state, gradient)
+        chosen = batch.draw(data.count, asked.source)
+        total = _noisy_sum(sums, w.reshape(sums.shape), chosen, sigma, asked.source)
+        state = learner.step(state, total / batch.expected(n) + ridge * w)
     report: dict[str, float | str] = {
-        "steps": float(steps), "noise multiplier": sigma, "clip": sums.clip.bound,
+        "steps": float(steps), "noise multiplier": sigma, "clip": sums.bound,
         "batch": repr(batch), "learner": repr(learner), "regularisation": regularisation,
     }  # fmt: skip
-    return Fit(learner.answer(state), _claim(batch, sigma, steps, data, relation, seed), report)
+    weights = learner.answer(state).reshape(sums.shape)
+    return Fit(weights, _claim(batch, sigma, steps, data.count, asked), report)
 
 
-def _noise(dim: int, scale: float, source: noise.Source) -> Ints:
-    return noise.gaussian(dim, scale, source) if scale > 0 else np.zeros(dim, dtype=np.int64)
+def _noisy_sum(
+    sums: GradientSums, w: Floats, chosen: Ints | None, sigma: float, source: noise.Source
+) -> Floats:
+    """One release, flat; where there is no noise, of floats."""
+    if sigma == 0:
+        return open_sum(sums, w, chosen).ravel()
+    total = sums(w, chosen).ravel()
+    noisy = total + noise.gaussian(total.size, sigma * sums.steps, source)
+    return np.asarray(noisy * sums.grid, dtype=np.float64)

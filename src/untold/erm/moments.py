@@ -1,79 +1,111 @@
-"""The second moment Σxxᵀ of a curator's rows, released once: exact in integers, noise on its upper triangle.
+"""The second moment Σqqᵀ of clipped rows, exact in integers, and how it is released.
 
-Rows are whole numbers q with ‖q‖ ≤ K after dropping low bits. What is released is 5·Σqⱼ² on the diagonal and
-7·Σqⱼqₖ beside it, so that one row weighs at most 5K² in L2, exactly::
+Rows are whole numbers q with ‖q‖ ≤ K. What is released of S = Σqqᵀ is ⌊5·Sⱼⱼ/2²⁰⌋ and ⌊7·Sⱼₖ/2²⁰⌋ (j < k), a
+vector that moves, where a row comes or goes and where one is replaced, by at most ::
 
-    Σⱼ 25qⱼ⁴ + Σ_{j<k} 49qⱼ²qₖ² ≤ 25·(Σⱼ qⱼ²)² = (5‖q‖²)²        since 49 ≤ 2·25
+    5K²/2²⁰ + √(d(d + 1)/2),       √2·5K²/2²⁰ + √(d(d + 1)/2)
 
-(7/5 stands for √2, with which the triangle has the Frobenius norm of the matrix.) The products are summed in
-floats, a chunk at a time: every partial sum is a whole number below 2⁵³, so nothing is rounded and no order
-matters.
+in L2, for 49 ≤ 2·25: 7/5 stands for √2, with which the triangle has the Frobenius norm of the matrix. Of the
+diagonal alone, one Sⱼⱼ a column, the same without the factor 5, and with d for d(d + 1)/2.
+Proof: ``proofs/adassp.md``.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from untold.core import Floats, Ints
-from untold.erm.base import Curated
-from untold.errors import refuse
+from untold.core import Floats, Relation
+from untold.erm.exact import BLOCK, DROPPED, Exact, products
 from untold.private import noise
 
-__all__ = ["Moment", "exact_moment", "noisy_moment"]
+__all__ = ["BESIDE", "ON", "Moment", "diagonal", "noisy_diagonal", "noisy_moment", "second_moment"]
 
 ON, BESIDE = 5, 7
-FINEST = 15  # bits of a row's entries that are kept: 2¹⁴ rows of 2³⁰ stay below 2⁵³
-RESOLUTION = 20  # bits of a clipped row (`L2Clip`)
-MOST_ROWS = 1 << 14
+
+Blocks = Callable[[int], Iterator[Any]]
+"""Gives rows of whole numbers, so many at a time."""
 
 
 class Moment(NamedTuple):
-    """Σxxᵀ with noise: symmetric, E the identity of noise; ``noise`` is the deviation of a diagonal entry."""
+    """S with noise, in units of 2²⁰ steps²; ``noise`` is the deviation of an entry on the diagonal."""
 
     matrix: Floats
     noise: float
 
 
-def kept_bits(sigma: float) -> int:
-    """How many bits of an entry leave room for noise of that multiplier; public."""
-    bits = min(FINEST, math.floor((math.log2(noise.MAX_SCALE) - math.log2(ON * max(sigma, 1.0))) / 2) - 1)
-    if bits < 4:
-        raise refuse("sigma", sigma, of="noisy_moment", allowed="smaller", hint="so much noise hides all.")
-    return bits
+def second_moment(blocks: Blocks, dim: int) -> Exact:
+    """Σqqᵀ.
 
-
-def exact_moment(data: Curated, bits: int) -> Ints:
-    """Σqqᵀ with q the rows' top bits.
-
-    >>> from untold.erm.base import curated
-    >>> exact_moment(curated([[0.5, 0.0], [0.0, 0.25]], [0, 0]), 4).tolist()
-    [[64, 0], [0, 16]]
+    >>> rows = np.array([[1.0, 2.0], [3.0, 0.0]])
+    >>> second_moment(lambda size: iter([rows]), 2).low.tolist()
+    [[10, 2], [2, 4]]
     """
-    total = np.zeros((data.dim, data.dim), dtype=np.int64)
-    step = 2.0 ** (RESOLUTION - bits)
-    for X, _ in data.chunks(MOST_ROWS):
-        q = np.trunc(X / (data.clip.grid * step))
-        total += (q.T @ q).astype(np.int64)
+    return products(((q, q) for q in blocks(BLOCK)), (dim, dim))
+
+
+def diagonal(blocks: Blocks, dim: int) -> Exact:
+    """Σqⱼ² for each column.
+
+    >>> diagonal(lambda size: iter([np.array([[1.0, 2.0], [3.0, 0.0]])]), 2).low.tolist()
+    [10, 4]
+    """
+    total = Exact.zero((dim,))
+    for q in blocks(BLOCK):
+        total = total.plus(np.asarray((q * q).sum(axis=0)).ravel())
     return total
 
 
-def noisy_moment(data: Curated, sigma: float, source: noise.Source = None) -> Moment:
-    """Σxxᵀ with Gaussian noise of `sigma` times the weight of one row, in the rows' own units.
+def moved(K: float, dim: int, relation: Relation) -> float:
+    """How far a neighbour moves the released triangle.
 
-    >>> from untold.erm.base import curated
-    >>> noisy_moment(curated(np.eye(3), np.zeros(3)), 0.0).matrix.round(3).tolist()
-    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> moved(2**20, 1, Relation.ADD_OR_REMOVE_ONE) - 5 * 2**20
+    1.0
     """
-    bits, d = kept_bits(sigma), data.dim
-    unit = data.clip.grid * 2.0 ** (RESOLUTION - bits)
-    K = data.clip.steps * 2.0 ** (bits - RESOLUTION)  # ‖q‖ ≤ K, and dropping bits only shortens
-    upper = np.triu_indices(d)
+    rows = math.sqrt(2.0) if relation == Relation.REPLACE_ONE else 1.0
+    return rows * ON * K * K / 2.0**DROPPED + math.sqrt(dim * (dim + 1) / 2)
+
+
+def triangle(S: Exact) -> tuple[tuple[Any, ...], Any, Any]:
+    """The upper triangle: places, factors, and what is to be released."""
+    upper = np.triu_indices(len(S.high))
     factors = np.where(upper[0] == upper[1], ON, BESIDE)
-    released = exact_moment(data, bits)[upper] * factors
-    if sigma > 0:
-        released = released + noise.gaussian(released.size, sigma * ON * K * K, source)
-    matrix = np.zeros((d, d))
-    matrix[upper] = released / factors * (unit * unit)
-    matrix = matrix + np.triu(matrix, 1).T
-    return Moment(matrix, sigma * (K * unit) ** 2)
+    return upper, factors, Exact(S.high[upper], S.low[upper]).floor(factors)
+
+
+def released(S: Exact, scale: float, source: noise.Source) -> Floats:
+    """The matrix with Gaussian noise of that scale on its released triangle."""
+    upper, factors, floors = triangle(S)
+    entries = (floors + noise.gaussian(floors.size, scale, source)) / factors
+    matrix = np.zeros(S.high.shape)
+    matrix[upper] = entries
+    matrix.T[upper] = entries
+    return matrix
+
+
+def noisy_moment(S: Exact, K: float, mu: float, relation: Relation, source: noise.Source = None) -> Moment:
+    """The moment as a μ-GDP release; K bounds a row.
+
+    >>> S = second_moment(lambda size: iter([np.full((1, 1), 2.0**20)]), 1)
+    >>> noisy_moment(S, 2**20, math.inf, Relation.REPLACE_ONE).matrix / 2**20
+    array([[1.]])
+    """
+    if mu == math.inf:
+        return Moment(S.floats / 2.0**DROPPED, 0.0)
+    scale = moved(K, len(S.high), relation) / mu
+    return Moment(released(S, scale, source), scale / ON)
+
+
+def noisy_diagonal(S: Exact, K: float, mu: float, relation: Relation, source: noise.Source = None) -> Moment:
+    """The diagonal alone, likewise: Σⱼqⱼ⁴ ≤ ‖q‖⁴.
+
+    >>> S = diagonal(lambda size: iter([np.full((1, 1), 2.0**20)]), 1)
+    >>> noisy_diagonal(S, 2**20, math.inf, Relation.REPLACE_ONE).matrix / 2**20
+    array([1.])
+    """
+    if mu == math.inf:
+        return Moment(S.floats / 2.0**DROPPED, 0.0)
+    rows = math.sqrt(2.0) if relation == Relation.REPLACE_ONE else 1.0
+    scale = (rows * K * K / 2.0**DROPPED + math.sqrt(S.high.size)) / mu
+    return Moment((S.floor() + noise.gaussian(S.high.size, scale, source)).astype(np.float64), scale)

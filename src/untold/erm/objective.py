@@ -21,10 +21,12 @@ import numpy as np
 
 from untold.convex.rows import Linear
 from untold.core import Floats, Loss, Relation
-from untold.erm.base import Curated, Fit
+from untold.erm.base import UP, Asked, Curated, Fit
 from untold.erm.output import non_private
-from untold.erm.release import Asked, linear_loss, power_below
-from untold.erm.solver import UP, Problem, minimise, tolerance
+from untold.erm.release import linear_loss
+from untold.erm.solver import Problem, minimise, tolerance
+from untold.erm.sums import below
+from untold.errors import positive
 from untold.private import noise
 from untold.private.guarantees import Approximate, Pure, gdp_mu
 
@@ -47,7 +49,7 @@ class Tilt(NamedTuple):
     @property
     def grid(self) -> float:
         """b is rounded to its multiples."""
-        return power_below(self.scale, FINENESS)
+        return below(self.scale, FINENESS)
 
     def most(self, dim: int) -> float:
         """‖b‖ is larger with probability below 2⁻¹²⁸."""
@@ -94,7 +96,8 @@ def objective_perturbation(
     (1.0, True)
     """
     of = "objective_perturbation"
-    asked = Asked.checked(of, epsilon, delta, regularisation, relation, seed)
+    ridge = positive("regularisation", regularisation, of=of)
+    asked = Asked.checked(of, epsilon, delta, relation, seed, ridge=ridge, pure=True)
     linear = linear_loss(loss, of=of)
     if asked.epsilon == math.inf:
         return non_private(data, linear, asked, CITATION)

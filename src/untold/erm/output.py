@@ -12,9 +12,10 @@ import math
 
 from untold.convex.rows import Linear
 from untold.core import Loss, Relation
-from untold.erm.base import Curated, Fit
-from untold.erm.release import Asked, linear_loss, noisy
-from untold.erm.solver import UP, Problem, minimise, tolerance
+from untold.erm.base import UP, Asked, Curated, Fit
+from untold.erm.release import linear_loss, noisy
+from untold.erm.solver import Problem, minimise, tolerance
+from untold.errors import positive
 from untold.private.guarantees import GDP, Pure
 
 __all__ = ["non_private", "output_perturbation"]
@@ -27,7 +28,7 @@ def non_private(data: Curated, loss: Linear, asked: Asked, citation: str) -> Fit
 
     >>> from untold.convex.losses import Logistic
     >>> from untold.erm.base import curated
-    >>> asked = Asked.checked("this", math.inf, 0.0, 1.0, Relation.REPLACE_ONE, None)
+    >>> asked = Asked.checked("this", math.inf, 0.0, Relation.REPLACE_ONE, None, ridge=1.0, pure=True)
     >>> non_private(curated([[0.0]], [1.0]), Logistic(), asked, "").weights
     array([0.])
     """
@@ -57,7 +58,8 @@ def output_perturbation(
     True
     """
     of = "output_perturbation"
-    asked = Asked.checked(of, epsilon, delta, regularisation, relation, seed)
+    ridge = positive("regularisation", regularisation, of=of)
+    asked = Asked.checked(of, epsilon, delta, relation, seed, ridge=ridge, pure=True)
     linear, ridge = linear_loss(loss, of=of), asked.ridge
     if asked.epsilon == math.inf:
         return non_private(data, linear, asked, CITATION)

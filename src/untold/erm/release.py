@@ -1,4 +1,4 @@
-"""What the three perturbation methods share: what was asked, and noise on a minimiser that is nearly exact.
+"""Noise on a vector that neighbours move by no more than a known reach, and what it takes of a budget.
 
     released = grid·(⌊w̃/grid⌉ + Z),      sensitivity of ⌊w̃/grid⌉ ≤ reach/grid + √d
 
@@ -12,58 +12,19 @@ from typing import NamedTuple
 import numpy as np
 
 from untold.convex.rows import Linear
-from untold.core import Floats, Loss, Relation, Unit
-from untold.erm.solver import UP
-from untold.errors import AssumptionError, between, one_of, positive, whole
+from untold.core import Floats, Loss, Relation
+from untold.erm.base import UP, Asked, Curated
+from untold.erm.sums import below
+from untold.errors import AssumptionError
 from untold.private import noise
-from untold.private.claim import Claim, Common
-from untold.private.guarantees import gaussian_sigma
-from untold.private.noisy_sums import weight
+from untold.private.gaussian_profile import gdp_mu
 from untold.private.randomizers.base import least_scale, noise_scale
 
-__all__ = ["Asked", "Noisy", "linear_loss", "noisy", "power_below"]
+__all__ = ["Noisy", "Spending", "counted", "hidden", "linear_loss", "noisy"]
 
 MOST = 2.0**62
 FINENESS = 20  # bits of the reach
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Settings, checked."""
-
-    of: str
-    epsilon: float
-    delta: float
-    ridge: float
-    relation: Relation
-    source: noise.Source
-
-    @classmethod
-    def checked(
-        cls, of: str, epsilon: float, delta: float, regularisation: float, relation: Relation,
-        seed: int | None, deltas: tuple[float, str] = (0.0, "[)"),
-    ) -> "Asked":  # fmt: skip
-        """The settings, or ParameterError."""
-        return cls(
-            of,
-            positive("epsilon", epsilon, of=of, infinite=True),
-            between("delta", delta, deltas[0], 1.0, of=of, ends=deltas[1]),
-            positive("regularisation", regularisation, of=of),
-            Relation(one_of("relation", relation, list(Relation), of=of)),
-            None if seed is None else noise.seeded(whole("seed", seed, of=of, least=0)),
-        )
-
-    def reach(self, size: float) -> float:
-        """How far a sum of vectors of at most that norm moves between neighbours."""
-        return weight(self.relation) * size * UP
-
-    def common(self, citation: str) -> Common:
-        """What the guarantees of all three say."""
-        return Common(relation=self.relation, unit=Unit.ROW, released="weights", citation=citation)
-
-    def stamped(self, claim: Claim) -> Claim:
-        """The claim, marked where the noise came from a seed."""
-        return claim if self.source is None else claim.seed_stamped()
+COUNT = 0.005  # of μ²
 
 
 def linear_loss(loss: Loss, *, of: str) -> Linear:
@@ -93,26 +54,55 @@ class Noisy(NamedTuple):
     mu: float
 
 
-def power_below(x: float, bits: int) -> float:
-    """2^(⌊log₂ x⌋ − bits).
+def hidden(v: Floats, reach: float, mu: float, asked: Asked) -> Noisy:
+    """v on its grid, as a μ-GDP release of a vector that neighbours move by at most `reach`.
 
-    >>> power_below(5.0, 3)
-    0.5
+    >>> from untold.core import Relation
+    >>> asked = Asked.checked("this", 1.0, 1e-6, Relation.REPLACE_ONE, 0)
+    >>> hidden(np.zeros(3), 1.0, 1e3, asked).weights.shape
+    (3,)
     """
-    return math.ldexp(1.0, math.frexp(x)[1] - 1 - bits)
+    grid = below(reach, FINENESS)
+    # clipped to what an integer holds: it takes nobody further from a neighbour
+    q = np.clip(np.rint(v / grid), -MOST, MOST).astype(np.int64)
+    sensitivity = (reach / grid + math.sqrt(v.size)) * UP
+    scale = noise_scale("epsilon", asked.epsilon, sensitivity / mu * UP, of=asked.of)
+    z = noise.gaussian(v.size, scale, asked.source).reshape(v.shape)
+    return Noisy(np.multiply(q + z, grid, dtype=np.float64), scale * grid, grid, sensitivity / scale)
 
 
 def noisy(w: Floats, reach: float, epsilon: float, delta: float, asked: Asked) -> Noisy:
     """w on its grid, with noise that hides a move of `reach`: norm-Laplace at δ = 0, else Gaussian."""
-    grid = power_below(reach, FINENESS)
-    # clipped to what an integer holds: it takes nobody further from a neighbour
+    if delta > 0:
+        return hidden(w, reach, gdp_mu(epsilon, delta), asked)
+    grid = below(reach, FINENESS)
     q = np.clip(np.rint(w / grid), -MOST, MOST).astype(np.int64)
     sensitivity = (reach / grid + math.sqrt(w.size)) * UP
-    if delta == 0:
-        scale = noise_scale("epsilon", epsilon, least_scale(sensitivity, epsilon), of=asked.of)
-        z, mu = noise.norm_laplace(1, w.size, scale, asked.source)[0], 0.0
-    else:
-        scale = gaussian_sigma(epsilon, delta, sensitivity=sensitivity)
-        noise_scale("epsilon", epsilon, scale, of=asked.of)
-        z, mu = noise.gaussian(w.size, scale, asked.source), sensitivity / scale
-    return Noisy(np.multiply(q + z, grid, dtype=np.float64), scale * grid, grid, mu)
+    scale = noise_scale("epsilon", epsilon, least_scale(sensitivity, epsilon), of=asked.of)
+    z = noise.norm_laplace(1, w.size, scale, asked.source)[0]
+    return Noisy(np.multiply(q + z, grid, dtype=np.float64), scale * grid, grid, 0.0)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What is left of μ², and each release's part of it."""
+
+    asked: Asked
+    left: float = 1.0
+
+    def mu(self, share: float) -> float:
+        """The μ of a release that takes this share; less than its due by more than rounding."""
+        return self.asked.mu * math.sqrt(share) * (1 - 1e-12)
+
+    def after(self, share: float) -> "Spending":
+        """With that share gone."""
+        return Spending(self.asked, self.left - share)
+
+
+def counted(data: Curated, spending: Spending) -> tuple[float, Spending]:
+    """n: as it is where a row is replaced, through noise, for `COUNT` of μ², where one comes or goes."""
+    asked = spending.asked
+    if asked.relation == Relation.REPLACE_ONE or asked.mu == math.inf:
+        return float(max(1, data.count)), spending
+    noisy = hidden(np.array([float(data.count)]), 1.0, spending.mu(COUNT), asked).weights[0]
+    return max(1.0, float(noisy)), spending.after(COUNT)

@@ -18,16 +18,14 @@ import numpy as np
 from untold.convex.losses import HuberisedHinge, Logistic
 from untold.convex.rows import Linear, known_labels
 from untold.core import Floats, Relation
-from untold.erm.base import Curated
+from untold.erm.base import UP, Curated
 from untold.errors import DataError, refuse
 
-__all__ = ["UP", "Problem", "minimise", "tolerance"]
+__all__ = ["Problem", "minimise", "tolerance"]
 
 ROWS = 1 << 24
 """More rows are refused, by their shape: the allowance for rounding grows with n."""
 LEAST = 2.0**-20  # γ is at least this share of L
-UP = 1 + 2.0**-40
-"""Covers the roundings of a formula of public numbers."""
 UNIT = 2.0**-53
 BLOCK, FAN = 64, 16  # rows that are summed at once, and then sums
 NEWTON_STEPS = 1000
@@ -44,12 +42,13 @@ def tolerance(data: Curated, loss: Linear, ridge: float, relation: Relation, b: 
     It is a function of n only where n is public.
 
     >>> from untold.convex.losses import Logistic
-    >>> data = Curated(np.zeros((1000, 3)), np.ones(1000))
+    >>> from untold.erm.base import curated
+    >>> data = curated(np.zeros((1000, 3)), np.ones(1000))
     >>> tolerance(data, Logistic(), 1.0, Relation.REPLACE_ONE) * 2**20
     1.0000000000009095
     """
     if data.count > ROWS:
-        raise DataError(f"`data` of a minimiser must have at most 2²⁴ rows. Got shape {data.X.shape}.")
+        raise DataError(f"`data` of a minimiser must have at most 2²⁴ rows. Got {data.count}.")
     n = float(data.count if relation == Relation.REPLACE_ONE else ROWS)
     R = data.row_norm
     L = loss.lipschitz(R)
@@ -156,7 +155,8 @@ def minimise(problem: Problem, gamma: float) -> Floats:
     """w̃ with ‖∇F(w̃)‖ ≤ γ, for γ from `tolerance`.
 
     >>> from untold.convex.losses import Logistic
-    >>> problem = Problem.of(Curated(np.ones((4, 1)), np.array([1, 1, 1, -1.0])), Logistic(), 1e-9)
+    >>> from untold.erm.base import curated
+    >>> problem = Problem.of(curated(np.ones((4, 1)), [1, 1, 1, -1.0]), Logistic(), 1e-9)
     >>> minimise(problem, 1e-6).round(5).tolist()
     [1.09861]
     """

@@ -17,32 +17,15 @@ from untold.compiled import bitwise
 from untold.convex.clipping import clip_l2
 from untold.convex.lanes import inner, inner_at, scaled, square
 from untold.core import Floats, Ints
+from untold.kernels.rows import Dense, Sparse
 from untold.kernels.slopes import Slope, slope
 from untold.private.sampling.directional import privunit_g_row
 from untold.private.sampling.keystream import Words
 
-__all__ = ["Dense", "Noise", "Sparse", "report", "shorten", "subgradient"]
+__all__ = ["Noise", "report", "shorten", "subgradient"]
 
 OPEN, ADDED, PRIVUNIT_G = range(3)
 FLAGS = {"forceinline": True, "error_model": "numpy", "_nrt": False}
-
-
-class Dense(NamedTuple):
-    """Rows of a C-contiguous matrix, and labels, (M, n)."""
-
-    X: Any
-    y: Floats
-
-
-class Sparse(NamedTuple):
-    """Rows in CSR form, places rising, and labels, (M, n); room for the lanes of a sum."""
-
-    values: Any
-    places: Any
-    ends: Any
-    y: Floats
-    lanes: Floats
-    dim: int
 
 
 class Noise(NamedTuple):

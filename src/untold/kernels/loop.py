@@ -13,7 +13,8 @@ from untold.compiled import loop
 from untold.convex.lanes import inner_at, square_at
 from untold.core import Floats, Ints
 from untold.kernels.coordinatewise import advance_sparse
-from untold.kernels.crowd import Noise, Sparse, report, shorten, subgradient
+from untold.kernels.crowd import Noise, report, shorten, subgradient
+from untold.kernels.rows import Sparse
 from untold.kernels.slopes import Slope, slope
 from untold.kernels.twins import advance
 

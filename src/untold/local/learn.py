@@ -10,12 +10,12 @@ from untold.convex.losses import Multinomial
 from untold.core import Floats, Loss
 from untold.errors import AssumptionError, DataError, refuse
 from untold.kernels.loop import absorb_reports
+from untold.kernels.rows import checked_rows
 from untold.kernels.twins import twin_of
 from untold.learners.base import PureLearner
 from untold.learners.bettor import Bettor
 from untold.local.crowd import Given, crowd_of
 from untold.local.passes import Pass
-from untold.local.rows import checked_rows
 from untold.private.claim import Claim
 
 __all__ = ["Learnt", "absorb", "learn", "learn_many"]

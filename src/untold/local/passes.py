@@ -16,13 +16,14 @@ import numpy as np
 
 from untold.core import Floats, Loss
 from untold.kernels.coordinatewise import CoordinatewiseArrays
-from untold.kernels.crowd import OPEN, Sparse
+from untold.kernels.crowd import OPEN
 from untold.kernels.loop import Room, pass_open_sparse, pass_rows, take
+from untold.kernels.rows import Reader, Rows, Sparse
 from untold.kernels.slopes import Slope, slope_of
 from untold.kernels.twins import Twin, twin_of
 from untold.learners.base import PureLearner
 from untold.local.crowd import Chunk, Crowd, noise_of
-from untold.local.rows import Reader, Rows, row_subgradient
+from untold.local.rows import row_subgradient
 
 __all__ = ["Pass"]
 

@@ -10,13 +10,11 @@ The random words come from the operating system's entropy through AES-256 (`Keys
 `SeededKeystream` may be passed instead for a simulation, and the guarantee must then say so.
 """
 
-import math
 from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from untold.core import Floats, Ints
 from untold.private.sampling import additive, directional, exact
@@ -25,8 +23,8 @@ from untold.private.sampling.keystream import Keystream, SeededKeystream, Words,
 from untold.private.sampling.latitude import TRIAL_WORDS, LatitudeTable
 
 __all__ = [
-    "MAX_SCALE", "Draws", "Source", "branched", "coins", "draws_at_once", "duchi", "gaussian", "laplace",
-    "norm_laplace", "privunit", "privunit_g", "privunit_g_draws", "seeded", "subset",
+    "MAX_SCALE", "Draws", "Source", "branched", "draws_at_once", "duchi", "gaussian", "laplace",
+    "norm_laplace", "privunit", "privunit_g", "privunit_g_draws", "seeded", "words",
 ]  # fmt: skip
 
 MAX_SCALE = 2.0**40  # in grid steps: beyond it floats decide too few roundings, and integers overflow
@@ -51,30 +49,13 @@ def _more(source: Keystream) -> exact.More:
     return lambda: int(source.words(1)[0])
 
 
-def coins(count: int, chance: float, source: Source = None) -> NDArray[np.bool_]:
-    """Independent coins that show heads with the largest multiple of 2⁻⁵³ that is at most `chance`.
+def words(count: int, source: Source = None) -> Words:
+    """Uniform words, for choices (`untold.private.choices`).
 
-    >>> coins(3, 1.0).tolist()
-    [True, True, True]
+    >>> words(3).dtype
+    dtype('uint64')
     """
-    words = (source or system_keystream()).words(count)
-    return (words >> np.uint64(11)) < np.uint64(math.floor(chance * 2.0**53))
-
-
-def subset(count: int, size: int, source: Source = None) -> Ints:
-    """The places of a uniformly random set of `size` out of `count`, in rising order.
-
-    Those with the smallest words; drawn anew where two at the edge are equal, so that no set is favoured.
-
-    >>> subset(5, 5).tolist()
-    [0, 1, 2, 3, 4]
-    """
-    stream = source or system_keystream()
-    while True:
-        words = stream.words(count)
-        order = np.argsort(words, kind="stable")
-        if size in {0, count} or words[order[size - 1]] != words[order[size]]:
-            return np.sort(order[:size])
+    return (source or system_keystream()).words(count)
 
 
 def gaussian(count: int, scale: float, source: Source = None) -> Ints:
