@@ -249,8 +249,8 @@ def test_progress_is_told_and_pages_are_given_back(tmp_path):
         pass
     assert told == [(16, 100), (30, 100), (46, 100), (62, 100), (78, 100), (94, 100), (100, 100)]
     told.clear()
-    for part, places in data.parts(16, np.array([2, 29, 30, 99])):
-        assert (np.asarray(part.X) == X[places]).all()
+    for part, order, places in data.chosen(np.array([2, 29, 30, 99])):
+        assert (np.asarray(part.X)[order] == X[places]).all()
     assert told == [(30, 100), (100, 100)]
     path = tmp_path / "rows.npy"
     np.save(path, X)

@@ -67,26 +67,32 @@ class Curated:
         """What bounds a row."""
         return L2Clip(self.row_norm)
 
-    def parts(self, size: int = CHUNK, chosen: Ints | None = None) -> Iterator[tuple[Dense | Sparse, Any]]:
-        """Rows in order, or those at the chosen places (rising), and their places: a pass."""
+    def parts(self, size: int = CHUNK) -> Iterator[tuple[Dense | Sparse, slice]]:
+        """Rows in order, a few at a time, and their places: a pass."""
         done = 0
         for rows in self.shards():
-            reader, first, last = Reader(rows), done, done + rows.count
-            own = None if chosen is None else chosen[np.searchsorted(chosen, [first]).item() :]
-            own = None if own is None else own[: np.searchsorted(own, [last]).item()]
-            count = rows.count if own is None else own.size
-            for start in range(0, count, size):
-                stop = min(start + size, count)
-                if own is None:
-                    yield rows.part(start, stop), slice(first + start, first + stop)
-                    reader.forget(stop)
-                else:
-                    yield rows.at(own[start:stop] - first), own[start:stop]
-                if self.progress:
-                    self.progress(
-                        first + (stop if own is None else int(own[stop - 1]) - first + 1), self.count
-                    )
-            done = last
+            reader = Reader(rows)
+            for start in range(0, rows.count, size):
+                stop = min(start + size, rows.count)
+                yield rows.part(start, stop), slice(done + start, done + stop)
+                reader.forget(stop)
+                self._told(done + stop)
+            done += rows.count
+
+    def chosen(self, places: Ints) -> Iterator[tuple[Dense | Sparse, Ints, Ints]]:
+        """Shards whole, which of their rows are at the chosen places (rising), and those places."""
+        done = 0
+        for rows in self.shards():
+            first, last = np.searchsorted(places, [done, done + rows.count])
+            own = places[first:last]
+            if own.size:
+                yield rows.whole, own - done, own
+            done += rows.count
+            self._told(done)
+
+    def _told(self, done: int) -> None:
+        if self.progress:
+            self.progress(done, self.count)
 
     def quantised(self, size: int = CHUNK) -> Iterator[Quantised]:
         """A pass over the clipped rows, in steps of the clip: ‖q‖ ≤ K exactly."""

@@ -113,15 +113,15 @@ def sum_of_points(sums: "GradientSums", w: Floats, chosen: Ints | None = None) -
 
 def open_rows(sums: "GradientSums", chosen: Ints | None = None) -> Iterator[tuple[Any, Floats]]:
     """Rows as they are, unclipped, and labels; those that cannot be read are left out."""
-    for part, _ in sums.data.parts(CHUNK, chosen):
-        if isinstance(part, Dense):
-            X: Any = np.asarray(part.X, dtype=np.float64)
-            finite = np.isfinite(X).all(axis=1)
-        else:
-            X = part.csr()
-            finite = np.isfinite(X.sum(axis=1))
-        kept = finite & known_labels(sums.loss, part.y[0])
-        yield X[kept], part.y[0][kept]
+    parts: Iterator[tuple[Any, Any]] = ((part, slice(None)) for part, _ in sums.data.parts(CHUNK))
+    if chosen is not None:
+        parts = ((part, order) for part, order, _ in sums.data.chosen(chosen))
+    for part, order in parts:
+        X = part.X[order].astype(np.float64) if isinstance(part, Dense) else part.csr()[order]
+        finite = np.isfinite(X).all(axis=1) if isinstance(part, Dense) else np.isfinite(X.sum(axis=1))
+        y = part.y[0][order]
+        kept = finite & known_labels(sums.loss, y)
+        yield X[kept], y[kept]
 
 
 @np.errstate(all="ignore")

@@ -10,8 +10,10 @@ points are not of this form: their subgradients are quantised as vectors. Nothin
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +24,13 @@ from untold.core import Floats, Ints, Loss
 from untold.erm import readable
 from untold.erm.base import CHUNK, Curated
 from untold.erm.exact import DROPPED, Exact
-from untold.kernels.rows import Dense
+from untold.kernels.rows import Dense, Sparse
 from untold.kernels.sums import Task, Workspace, add_bends, add_matrix, add_rows, residual_of
 
 __all__ = ["GradientSums", "below"]
 
-NO_WEIGHTS = np.empty(0)
+NONE = np.empty(0)
+ALL = np.empty(0, np.int64)
 WINDOW = 0.5  # half of the margins over which a curvature is taken
 
 
@@ -111,11 +114,17 @@ class GradientSums:
         if residual_of(self.loss) is None:
             return readable.exact_sum(self, w, chosen)
         space, task, W = self.begun(w, self.unit)
-        for part, places in self.data.parts(CHUNK, chosen):
-            weights = NO_WEIGHTS if self.weights is None else self.weights[places]
+        for part, order, places in self._read(chosen):
+            weights = NONE if self.weights is None else self.weights[places]
             add = add_matrix if self.outputs == 1 and isinstance(part, Dense) else add_rows
-            add(part, task, W, weights, space)
+            add(part, order, task, W, weights, space)
         return Exact(space.high.reshape(w.shape), space.low.reshape(w.shape))
+
+    def _read(self, chosen: Ints | None) -> Iterator[tuple[Dense | Sparse, Ints, Any]]:
+        """Rows, which of them, and their places."""
+        if chosen is not None:
+            return self.data.chosen(chosen)
+        return ((part, ALL, places) for part, places in self.data.parts(CHUNK))
 
     def bends(self, w: Floats, largest: float) -> int:
         """Σ trunc(2²⁰·ω·curvature/largest), at most 2²⁰ a row: how curved the sum is."""
@@ -123,7 +132,7 @@ class GradientSums:
             return readable.bends(self, w, largest, WINDOW)
         space, task, W = self.begun(w, largest)
         for part, places in self.data.parts(CHUNK):
-            weights = NO_WEIGHTS if self.weights is None else self.weights[places]
+            weights = NONE if self.weights is None else self.weights[places]
             add_bends(part, task, W, weights, space)
         return int(space.bends[0])
 

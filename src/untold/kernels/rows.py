@@ -6,6 +6,7 @@ never, for whatever a check did would tell of one row.
 
 import mmap
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,16 +69,10 @@ class Rows:
         ends = _for_reading(self.ends[start : stop + 1])
         return Sparse(_for_reading(self.X), _for_reading(self.places), ends, y, np.empty(LANES), self.dim)
 
-    def at(self, places: Ints) -> Dense | Sparse:
-        """Copies of the rows at those places, in that order, for the compiled loop."""
-        y = self._labels(places)
-        if self.places is None or self.ends is None:
-            return Dense(_for_reading(self.X[places]), y)
-        sizes = self.ends[places + 1] - self.ends[places]
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.arange(ends[-1]) + np.repeat(self.ends[places] - ends[:-1], sizes)
-        values, own = _for_reading(self.X[entries]), _for_reading(self.places[entries])
-        return Sparse(values, own, _for_reading(ends), y, np.empty(LANES), self.dim)
+    @cached_property
+    def whole(self) -> Dense | Sparse:
+        """All rows, for a loop that is told which to look at."""
+        return self.part(0, self.count)
 
     def _labels(self, places: Any) -> Floats:
         """Of each model a row, for reading."""

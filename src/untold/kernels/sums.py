@@ -140,38 +140,40 @@ def read_row(rows: Any, i: int, task: Task, W: Floats, v: Floats, space: Workspa
 
 
 @loop
-def add_rows(rows: Any, task: Task, W: Floats, weights: Floats, space: Workspace) -> None:
-    """Adds every row; W is (K, d), `weights` one a row or none."""
-    for i in range(rows.y.shape[1]):
-        v = space.v[0]
+def add_rows(rows: Any, order: Ints, task: Task, W: Floats, weights: Floats, space: Workspace) -> None:
+    """Adds the rows of that order, all if it is empty; W is (K, d), `weights` one of each or none."""
+    for k in range(order.size or rows.y.shape[1]):
+        i, v = order[k] if order.size else k, space.v[0]
         read_row(rows, i, task, W, v, space)
         if _residuals(task.loss, space.z, rows.y[0, i], space.r):
             _shortened(space.r, task.steepest)
-            whole(task, weights[i] if weights.size else 1.0, space.r, space.out[1], space.rho)
-            for k in range(W.shape[0]):
-                add_multiple(rows, i, space.rho[k], v, space.totals[k])
-        if i % FLUSH == FLUSH - 1:
+            whole(task, weights[k] if weights.size else 1.0, space.r, space.out[1], space.rho)
+            for o in range(W.shape[0]):
+                add_multiple(rows, i, space.rho[o], v, space.totals[o])
+        if k % FLUSH == FLUSH - 1:
             _flushed(space)
     _flushed(space)
 
 
 @loop
-def add_matrix(rows: Any, task: Task, W: Floats, weights: Floats, space: Workspace) -> None:
+def add_matrix(rows: Any, order: Ints, task: Task, W: Floats, weights: Floats, space: Workspace) -> None:
     """`add_rows` for the rows of a matrix and one output, eight at once: so latencies overlap."""
-    count, w, total, rho = rows.y.shape[1], W[0], space.totals[0], space.rho
+    count, chosen = order.size or rows.y.shape[1], order.size > 0
+    w, total, rho = W[0], space.totals[0], space.rho
     per_unit, limit = 1.0 / task.unit, task.most * task.most * SAFE
     v0, v1, v2, v3 = space.v[0], space.v[1], space.v[2], space.v[3]
     v4, v5, v6, v7 = space.v[4], space.v[5], space.v[6], space.v[7]
     for start in range(0, count, AT_ONCE):
         for r in range(AT_ONCE):
-            i = start + r
+            k = start + r
             rho[r] = 0.0
-            if i < count:
-                if i + AHEAD < count:
-                    prefetched(rows, i + AHEAD)
+            if k < count:
+                i = order[k] if chosen else k
+                if k + AHEAD < count:
+                    prefetched(rows, order[k + AHEAD] if chosen else k + AHEAD)
                 quantised(rows, i, task.grid, task.K, w, space.v[r], space.q, space.out)
                 s = slope(task.loss, space.out[0] * task.grid, rows.y[0, i])
-                steps = truncated((weights[i] * s if weights.size else s) * per_unit)
+                steps = truncated((weights[k] * s if weights.size else s) * per_unit)
                 if not steps * steps * space.out[1] <= limit:
                     space.r[0] = s
                     whole(task, 1.0, space.r, space.out[1], rho[r : r + 1])
